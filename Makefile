@@ -1,0 +1,40 @@
+# Every target sets up all it needs in .venv and is quick the second time.
+PYTHON ?= python3
+BIN := .venv/bin
+# torch's CPU build; a plain `torch` would bring gigabytes of CUDA.
+TORCH := torch==2.13.0
+
+.PHONY: demo test slow bench lint clean
+.DELETE_ON_ERROR:
+
+.venv/core: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --upgrade pip
+	$(BIN)/python -m pip install -q -c constraints.txt -e .
+	touch $@
+
+.venv/dev: .venv/core
+	$(BIN)/python -m pip install -q $(TORCH)
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: .venv/core
+	$(BIN)/residua demo --out residua-demo
+
+test: .venv/dev
+	$(BIN)/python -m pytest -q -n 2
+
+slow: .venv/dev
+	$(BIN)/python -m pytest -q -n 2 -m slow --timeout 7200
+
+bench: .venv/dev
+	$(BIN)/python benchmarks/run.py
+
+lint: .venv/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python tools/check_layers.py
+
+clean:
+	rm -rf .venv residua-demo

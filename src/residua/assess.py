@@ -1,0 +1,171 @@
+"""The front door: a table in, a Result out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from residua.conclude import Options, conclude
+from residua.data import Dataset
+from residua.engines import Plan, Progress
+from residua.errors import InputError
+from residua.learners import Learner, get_learner
+from residua.methods import Method, get_methods
+from residua.residuals import fit_residuals
+from residua.result import Result
+from residua.splits import make_splits
+
+
+def assess(
+    X: Any,
+    y: Any = None,
+    *,
+    learner: Any = "boosting",
+    methods: str | Sequence[str] = "default",
+    splits: Any = 5,
+    paper: bool = False,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    sample_weight: Any = None,
+    clusters: Any = None,
+    task: str = "auto",
+    alternative: str | None = None,
+    validity: str = "conservative",
+    correction: str = "bh",
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    repeats: int = 1,
+    permutations: int = 5,
+    seed: int = 0,
+    n_jobs: int = 1,
+    progress: Progress | None = None,
+) -> Result:
+    """Return which features help predict y given the rest, with p-values.
+
+    Parameters
+    ----------
+    X, y
+        Any dataframe or array and its target; or a dataframe and the name of its target column.
+    learner
+        A name (`residua.learners.LEARNERS`), a learner value such as `Boosting(trees=200)`, or
+        any scikit-learn estimator or pipeline.
+    methods
+        Names from `residua.METHODS`; "default" is GCM and LOCO.
+    splits
+        5 cross-fits in five folds; 0.33 holds out a third; "none" tests in sample; or a
+        scikit-learn splitter, or a list of (train, test) row numbers.
+    paper
+        The paper's mode: in sample, two-sided, raw p < .05, one permutation.
+    groups
+        {"place": ["lat", "lon"]}: several columns tested as one feature.
+    sample_weight, clusters
+        An array each, or the name of a column of X; rows of a cluster stay in one fold and may
+        depend on each other.
+    task
+        "auto": text, booleans and two-valued targets are classes, other numbers are numbers.
+    alternative
+        None: GCM two-sided, gains "greater"; or "two-sided", "greater", "less" for all.
+    validity
+        How LOCO meets its degenerate null: "conservative", "zipper", "split" or "signed_root".
+    correction, alpha, confidence
+        "bh", "by", "holm", "bonferroni" or "none"; the level after it; that of the intervals.
+    repeats
+        Cross-fits with new folds; p-values are combined as twice their median.
+    permutations
+        Shuffles averaged by the permutation test.
+    seed, n_jobs, progress
+        Same seed, same numbers, for any number of processes; a function of (done, total).
+
+    Examples
+    --------
+    >>> import residua
+    >>> X, y = residua.draw("linear", n_rows=300, seed=1)
+    >>> result = residua.assess(X, y, learner="linear", methods=["gcm"])
+    >>> result.selected["gcm"]
+    ['x2', 'x3', 'x4', 'x5', 'x6', 'x7', 'x8']
+    """
+    settings = {name: value for name, value in locals().items() if name != "progress"}
+    return prepare(**settings).run(progress)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run that has been checked and can start."""
+
+    data: Dataset
+    learner: Learner
+    methods: Sequence[Method]
+    options: Options
+    n_jobs: int = 1
+
+    def plan(self, repeat: int, progress: Progress | None = None) -> Plan:
+        """Return what one cross-fit has to fit: each model once, for all methods."""
+        return Plan(
+            data=self.data,
+            learner=self.learner,
+            folds=make_splits(self.data, self.options.splits, self.options.seed, repeat),
+            needs=frozenset(need for method in self.methods for need in method.needs),
+            seed=self.options.seed,
+            repeat=repeat,
+            permutations=self.options.permutations,
+            n_jobs=self.n_jobs,
+            progress=_continued(progress, repeat, self.options.repeats),
+        )
+
+    def run(self, progress: Progress | None = None) -> Result:
+        """Return the result."""
+        plans = [self.plan(repeat, progress) for repeat in range(self.options.repeats)]
+        fitted = [fit_residuals(plan) for plan in plans]
+        return conclude(fitted, self.learner, self.methods, self.options)
+
+
+def prepare(
+    X: Any,
+    y: Any = None,
+    *,
+    learner: Any = "boosting",
+    methods: str | Sequence[str] = "default",
+    paper: bool = False,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    sample_weight: Any = None,
+    clusters: Any = None,
+    task: str = "auto",
+    n_jobs: int = 1,
+    **choices: Any,
+) -> Job:
+    """Return a run with everything checked, or raise a sentence that says what to mend."""
+    data = Dataset.from_table(
+        X, y, groups=groups, sample_weight=sample_weight, clusters=clusters, task=task
+    )
+    options = Options(**choices)
+    if paper:
+        options = options.as_in_the_paper()
+    chosen = get_methods(methods, validity=options.validity)
+    job = Job(data, get_learner(learner), chosen, options, n_jobs)
+    _check(job)
+    return job
+
+
+def _continued(progress: Progress | None, repeat: int, repeats: int) -> Progress | None:
+    """Return the progress function for one repeat of several."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(repeat * total + done, repeats * total)
+
+
+def _check(job: Job) -> None:
+    """Raise a sentence where what was asked for cannot be had."""
+    data, learner, options = job.data, job.learner, job.options
+    if job.n_jobs == 0 or int(job.n_jobs) != job.n_jobs:
+        raise InputError("n_jobs must be a whole number of processes, or -1 for all cores.")
+    learner.check(n_classes=data.n_classes, weighted=data.weights is not None)
+    flattered = [m.name for m in job.methods if m.name in ("dropout", "permutation")]
+    if flattered and options.in_sample and not options.paper and not learner.is_linear:
+        raise InputError(
+            f"In sample, {' and '.join(flattered)} with a flexible learner reject nearly every "
+            "null. Use splits=5, or paper=True to repeat the paper."
+        )
+    if options.validity == "signed_root" and not (options.in_sample and learner.is_linear):
+        raise InputError("validity='signed_root' is for learner='linear' with splits='none'.")
+    if options.repeats > 1 and not isinstance(options.splits, (int, float)):
+        raise InputError("repeats needs splits that can be redrawn: a number of folds or a share.")

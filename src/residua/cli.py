@@ -1,0 +1,319 @@
+"""The command line: read a file, call one function, write a file."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from residua.errors import InputError, MissingExtra
+
+if TYPE_CHECKING:
+    from residua.result import Result
+
+DONE, BAD_INPUT, SOME_FAILED, MISSING_EXTRA, CANNOT_WRITE, INTERRUPTED = 0, 2, 3, 4, 5, 130
+
+app = typer.Typer(
+    name="residua",
+    help="Which features really matter, for any model, with a p-value you can defend.",
+    epilog="Start with: residua demo. Then: residua assess TABLE.csv --target COLUMN",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=True,
+)
+
+
+def main() -> None:
+    """Run the command and leave with its exit code; no traceback for what a user did."""
+    try:
+        app()
+    except InputError as error:
+        _leave(str(error), BAD_INPUT)
+    except MissingExtra as error:
+        _leave(str(error), MISSING_EXTRA)
+    except OSError as error:
+        _leave(
+            f"{error.filename or ''}: {error.strerror or error}. Choose another place.",
+            CANNOT_WRITE,
+        )
+    except KeyboardInterrupt:
+        _leave("Interrupted. Nothing was written; the same command starts over.", INTERRUPTED)
+
+
+def _leave(message: str, code: int) -> None:
+    print(f"residua: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import residua
+
+        print(f"residua {residua.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+Target = Annotated[str, typer.Option("--target", "-t", help="The column to explain.")]
+Methods = Annotated[str, typer.Option("--methods", "-m", help="Names, comma-separated.")]
+LearnerName = Annotated[
+    str, typer.Option("--learner", "-l", help="A name, or such as 'boosting(trees=200, splits=4)'.")
+]
+Splits = Annotated[str, typer.Option(help="5: cross-fit; 0.33: hold out a third; none: in sample.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict only.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")]
+
+
+@app.command()
+def assess(
+    table: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)],
+    target: Target,
+    learner: LearnerName = "boosting",
+    methods: Methods = "default",
+    splits: Splits = "5",
+    paper: Annotated[bool, typer.Option("--paper", help="The paper's mode: in sample.")] = False,
+    groups: Annotated[
+        Path | None, typer.Option(help='TOML: place = ["lat", "lon"] makes one feature of two.')
+    ] = None,
+    drop: Annotated[str, typer.Option(help="Columns to leave out, comma-separated.")] = "",
+    weights: Annotated[str | None, typer.Option(help="A column of sample weights.")] = None,
+    clusters: Annotated[str | None, typer.Option(help="A column of clusters of rows.")] = None,
+    task: Annotated[str, typer.Option(help="auto, regression or classification.")] = "auto",
+    validity: Annotated[
+        str, typer.Option(help="LOCO's null: conservative, zipper, split or signed_root.")
+    ] = "conservative",
+    correction: Annotated[str, typer.Option(help="bh, by, holm, bonferroni or none.")] = "bh",
+    alpha: Annotated[float, typer.Option(help="The level after correction.")] = 0.05,
+    repeats: Annotated[int, typer.Option(help="Cross-fits with new folds, combined.")] = 1,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A folder for results.csv, results.json and report.html.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
+    jobs: Jobs = 1,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Test which columns of TABLE help to predict the target, given the others.
+
+    Example: residua assess listings.csv --target price --report price.html
+    """
+    from residua.tables import read_table
+
+    frame, notes = read_table(table)
+    settings = {
+        "learner": learner,
+        "methods": methods,
+        "splits": _splits(splits),
+        "paper": paper,
+        "groups": _groups(groups),
+        "sample_weight": weights,
+        "clusters": clusters,
+        "task": task,
+        "validity": validity,
+        "correction": correction,
+        "alpha": alpha,
+        "repeats": repeats,
+        "seed": seed,
+        "n_jobs": jobs,
+    }
+    frame = _without(frame, drop)
+    _run(frame, target, settings, notes, table.name, _Output(report, out, quiet, as_json))
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("residua-demo"),
+    learner: LearnerName = "boosting",
+    jobs: Jobs = 1,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Test the features of a bundled table: what drives diabetes a year on?"""
+    from sklearn.datasets import load_diabetes
+
+    frame = load_diabetes(as_frame=True, scaled=False).frame.rename(
+        columns={"target": "progression"}
+    )
+    settings = {"learner": learner, "methods": "default", "splits": 5, "seed": 0, "n_jobs": jobs}
+    where = _Output(None, out, quiet, as_json)
+    _run(frame, "progression", settings, [], "diabetes (bundled with scikit-learn)", where)
+
+
+@app.command()
+def methods(as_json: AsJson = False) -> None:
+    """List the tests."""
+    from residua.methods import METHODS
+
+    _listing(
+        [
+            {
+                "name": m.name,
+                "test": m.about,
+                "needs": ", ".join(m.needs),
+                "alternative": m.alternative,
+            }
+            for m in METHODS.values()
+        ],
+        as_json,
+    )
+
+
+@app.command()
+def learners(as_json: AsJson = False) -> None:
+    """List the learners and their settings."""
+    from residua.learners import LEARNERS
+
+    _listing(
+        [
+            {"name": kind.name, "default": str(kind()), "fits": kind.about}
+            for kind in LEARNERS.values()
+        ],
+        as_json,
+    )
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Tell what is installed and how to get what is not."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    wanted = {
+        "numpy": "", "scipy": "", "pandas": "", "scikit-learn": "", "joblib": "", "numba": "",
+        "torch": "nn", "distributed": "dask", "lightgbm": "lightgbm", "polars": "polars",
+    }  # fmt: skip
+    rows = []
+    for name, extra in wanted.items():
+        try:
+            rows.append({"package": name, "version": version(name), "cure": ""})
+        except PackageNotFoundError:
+            cure = f"pip install 'residua[{extra}]'" if extra else f"pip install {name}"
+            rows.append({"package": name, "version": "not installed", "cure": cure})
+    rows.insert(0, {"package": "python", "version": sys.version.split()[0], "cure": ""})
+    _listing(rows, as_json)
+
+
+class _Output:
+    """Where the answer goes."""
+
+    def __init__(self, report: Path | None, out: Path | None, quiet: bool, as_json: bool) -> None:
+        self.report = report
+        self.out = out
+        self.quiet = quiet
+        self.as_json = as_json
+
+    def say(self, text: str) -> None:
+        """Print a line for a person; JSON readers get it on the error stream."""
+        if not self.quiet:
+            print(text, file=sys.stderr if self.as_json else sys.stdout, flush=True)
+
+    def write(self, result: Result) -> None:
+        """Write the files that were asked for and say where they are."""
+        from residua.report import write_report
+
+        if self.out is not None:
+            self.out.mkdir(parents=True, exist_ok=True)
+            result.table.to_csv(self.out / "results.csv", index=False)
+            result.to_json(self.out / "results.json")
+        page = self.report or (self.out / "report.html" if self.out is not None else None)
+        if page is not None:
+            self.say(f"Report  {write_report(result, page)}")
+
+
+def _run(
+    frame: Any, target: str, settings: dict[str, Any], notes: list[str], name: str, output: _Output
+) -> None:
+    """Assess, print and write; leave with the exit code for failed fits if there were any."""
+    from dataclasses import replace
+
+    from residua import console
+    from residua.assess import prepare
+
+    job = prepare(frame, target, **settings)
+    output.say(console.data_line(name, job.plan(0)))
+    for note in (*notes, *job.data.notes):
+        output.say(f"! {note}")
+    output.say(console.plan_line(job.plan(0), job.options.repeats))
+    with console.progress_bar(hidden=output.quiet or output.as_json) as progress:
+        result = job.run(progress)
+    result = replace(result, about={**result.about, "command": _command()})
+    if output.as_json:
+        print(json.dumps(_document(result), ensure_ascii=False, allow_nan=False))
+    else:
+        print(console.verdict(result))
+        for line in console.footnotes(result):
+            output.say(line)
+    output.write(result)
+    output.say(f"Repeat  {_command()}")
+    if result.failures:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _document(result: Result) -> dict[str, Any]:
+    from residua.report import summarize
+
+    return {**summarize(result), "table": result.table.to_dict(orient="records")}
+
+
+def _command() -> str:
+    return shlex.join(["residua", *sys.argv[1:]])
+
+
+def _splits(text: str) -> Any:
+    if text == "none":
+        return text
+    try:
+        return int(text) if text.isdigit() else float(text)
+    except ValueError:
+        raise InputError(f"--splits {text} is not a number of folds, a share, or 'none'.") from None
+
+
+def _groups(path: Path | None) -> dict[str, list[str]] | None:
+    if path is None:
+        return None
+    import tomllib
+
+    if not path.is_file():
+        raise InputError(f"There is no file {path}. Check the path.")
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f'{path} is not TOML such as place = ["lat", "lon"] ({error}).') from error
+    return dict(found.get("groups", found))
+
+
+def _without(frame: Any, names: str) -> Any:
+    from residua.data import did_you_mean
+
+    unwanted = [name.strip() for name in names.split(",") if name.strip()]
+    for name in unwanted:
+        if name not in frame.columns:
+            raise InputError(
+                f"There is no column '{name}' to drop.{did_you_mean(name, frame.columns)}"
+            )
+    return frame[[name for name in frame.columns if name not in unwanted]] if unwanted else frame
+
+
+def _listing(rows: list[dict[str, str]], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(rows, ensure_ascii=False))
+        return
+    import pandas as pd
+
+    from residua.result import plain_table
+
+    print(plain_table(pd.DataFrame(rows), widest=100))

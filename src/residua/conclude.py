@@ -1,0 +1,332 @@
+"""From residuals to a Result: scores, tests, corrections, alerts."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residua.data import Dataset
+from residua.errors import InputError, listed, short
+from residua.inference import ALTERNATIVES, Tests, combine_repeats, mean_test
+from residua.learners import Learner
+from residua.methods import Method
+from residua.randomness import stream
+from residua.residuals import Residuals
+from residua.result import Result
+from residua.selection import adjust
+from residua.splits import describe
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+# Above this share explained by the others, a feature has little of its own left to test.
+DETERMINED = 0.98
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the rows are split and how scores are turned into verdicts."""
+
+    splits: Any = 5
+    alternative: str | None = None
+    validity: str = "conservative"
+    correction: str = "bh"
+    alpha: float = 0.05
+    confidence: float = 0.95
+    repeats: int = 1
+    permutations: int = 5
+    seed: int = 0
+    paper: bool = False
+
+    def __post_init__(self) -> None:
+        if self.alternative not in (None, *ALTERNATIVES):
+            raise InputError(
+                f"alternative={self.alternative!r} is not known. Use {', '.join(ALTERNATIVES)}."
+            )
+        for name in ("alpha", "confidence"):
+            if not 0 < getattr(self, name) < 1:
+                raise InputError(f"{name}={getattr(self, name)!r} must lie between 0 and 1.")
+        for name in ("repeats", "permutations"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or int(value) != value or value < 1:
+                raise InputError(f"{name}={value!r} must be a whole number, 1 or more.")
+        if isinstance(self.seed, bool) or int(self.seed) != self.seed or self.seed < 0:
+            raise InputError(f"seed={self.seed!r} must be a whole number, 0 or more.")
+        adjust(np.ones(1), self.correction)
+
+    @property
+    def in_sample(self) -> bool:
+        return isinstance(self.splits, str)
+
+    def as_in_the_paper(self) -> Options:
+        """Return the paper's mode: in sample, two-sided, raw p < .05, one permutation."""
+        return replace(
+            self,
+            splits="none",
+            alternative="two-sided",
+            correction="none",
+            alpha=0.05,
+            permutations=1,
+            repeats=1,
+            paper=True,
+        )
+
+
+def conclude(
+    fitted: Sequence[Residuals], learner: Learner, methods: Sequence[Method], options: Options
+) -> Result:
+    """Return the result of one or more cross-fits of the same table."""
+    import pandas as pd
+
+    scores = {}
+    tables = []
+    for method in methods:
+        per_repeat = [score(method, residuals, options, r) for r, residuals in enumerate(fitted)]
+        tests = [_test(method, *pair, options) for pair in zip(fitted, per_repeat, strict=True)]
+        tables.append(_rows(method, fitted, combine_repeats(tests), options))
+        scores[method.name] = _mean_over_repeats(fitted, per_repeat)
+    table = pd.concat(tables, ignore_index=True)
+    quality = _quality(fitted, learner)
+    return Result(
+        table=table,
+        scores=scores,
+        rows=_tested(fitted),
+        about=_about(fitted, learner, methods, options),
+        quality=quality,
+        alerts=tuple(_alerts(fitted[0].data, table, quality, options)),
+    )
+
+
+def score(method: Method, residuals: Residuals, options: Options, repeat: int) -> Array:
+    """Return a method's scores: what each row says of each feature."""
+    return method.score(residuals, stream(options.seed, method.name, repeat))
+
+
+def _test(method: Method, residuals: Residuals, scores: Array, options: Options) -> Tests:
+    degrees = None if method.degrees is None else method.degrees(residuals)
+    return mean_test(
+        scores,
+        scale=method.scale(residuals),
+        degrees=degrees,
+        alternative=options.alternative or method.alternative,
+        factor=method.factor,
+        confidence=options.confidence,
+        clusters=residuals.clusters,
+    )
+
+
+def _tested(fitted: Sequence[Residuals]) -> NDArray[np.intp]:
+    return np.unique(np.concatenate([residuals.rows for residuals in fitted]))
+
+
+def _mean_over_repeats(fitted: Sequence[Residuals], per_repeat: list[Array]) -> Array:
+    """Return each row's score, on average over the repeats that tested it."""
+    rows = _tested(fitted)
+    total = np.zeros((len(rows), per_repeat[0].shape[1]))
+    times = np.zeros((len(rows), 1))
+    for residuals, scores in zip(fitted, per_repeat, strict=True):
+        at = np.searchsorted(rows, residuals.rows)
+        total[at] += scores
+        times[at] += 1
+    return np.asarray(total / times)
+
+
+def _rows(
+    method: Method, fitted: Sequence[Residuals], tests: Tests, options: Options
+) -> pd.DataFrame:
+    """Return the tidy rows of one method."""
+    import pandas as pd
+
+    data = fitted[0].data
+    status = [_status(method, fitted, tests, j) for j in range(data.n_features)]
+    ok = np.array([s == "ok" for s in status])
+    p_value = np.where(ok, tests.p_value, 1.0)
+    adjusted = adjust(p_value, options.correction)
+    unit = np.median([method.unit(residuals) for residuals in fitted], axis=0)
+    degrees = np.ones(data.n_features, int) if method.degrees is None else method.degrees(fitted[0])
+
+    def where_ok(values: Array) -> Array:
+        return np.where(ok, values, 0.0)
+
+    return pd.DataFrame(
+        {
+            "method": method.name,
+            "feature": data.names,
+            "estimate": where_ok(tests.estimate),
+            "std_error": where_ok(tests.std_error),
+            "low": where_ok(tests.low),
+            "high": where_ok(tests.high),
+            "statistic": where_ok(tests.statistic),
+            "p_value": p_value,
+            "p_adjusted": adjusted,
+            "selected": ok & (adjusted < options.alpha),
+            "status": status,
+            "df": np.where(ok, degrees, 0),
+            "effect": where_ok(tests.estimate / unit),
+            "effect_low": where_ok(tests.low / unit),
+            "effect_high": where_ok(tests.high / unit),
+        }
+    )
+
+
+def _status(method: Method, fitted: Sequence[Residuals], tests: Tests, j: int) -> str:
+    if not fitted[0].data.features[j].columns:
+        return "constant"
+    for residuals in fitted:
+        reason = residuals.failure(method.needs, j)
+        if reason:
+            return f"failed: {reason}"
+    return method.zero if tests.is_zero[j] else "ok"
+
+
+def _quality(fitted: Sequence[Residuals], learner: Learner) -> pd.DataFrame:
+    """Return the out-of-fold R² of every regression, the median over repeats."""
+    import pandas as pd
+
+    rows = []
+    for (regression, feature), values in _explained(fitted).items():
+        rows.append(
+            {
+                "regression": regression,
+                "feature": feature,
+                "learner": str(learner),
+                "r2": float(np.median(values)),
+            }
+        )
+    return pd.DataFrame(rows, columns=["regression", "feature", "learner", "r2"])
+
+
+def _explained(fitted: Sequence[Residuals]) -> dict[tuple[str, str], list[float]]:
+    found: dict[tuple[str, str], list[float]] = {}
+    for residuals in fitted:
+        for key, value in _explained_once(residuals):
+            found.setdefault(key, []).append(value)
+    return found
+
+
+def _explained_once(residuals: Residuals) -> Iterable[tuple[tuple[str, str], float]]:
+    data, arrays, weights = residuals.data, residuals.arrays, residuals.weights
+
+    def share(loss: Array, of: float) -> float:
+        return float(1 - np.average(loss, weights=weights) / of)
+
+    if "loss_given_all" in arrays and ("y_given_all", -1) not in residuals.failures:
+        yield ("y given all", ""), share(arrays["loss_given_all"], residuals.mean_loss)
+    for j, feature in enumerate(data.features):
+        if not feature.columns:
+            continue
+        if "loss_given_rest" in arrays and ("y_given_rest", j) not in residuals.failures:
+            loss = arrays["loss_given_rest"][:, j]
+            yield ("y given rest", feature.name), share(loss, residuals.mean_loss)
+        if "x_given_rest" in arrays and ("x_given_rest", j) not in residuals.failures:
+            columns = list(feature.columns)
+            spread = data.X[:, columns].var(axis=0)
+            loss = (arrays["x_given_rest"][:, columns] ** 2 / spread).mean(axis=1)
+            yield ("x given rest", feature.name), share(loss, 1.0)
+
+
+def _about(
+    fitted: Sequence[Residuals], learner: Learner, methods: Sequence[Method], options: Options
+) -> dict[str, Any]:
+    """Return what is needed to repeat the run, and what it cost."""
+    data = fitted[0].data
+    fits = {need: sum(r.fits[need] for r in fitted) for need in fitted[0].fits}
+    seconds = {need: sum(r.seconds[need] for r in fitted) for need in fitted[0].seconds}
+    return {
+        "target": data.target,
+        "task": data.task,
+        "classes": list(data.classes),
+        "n_rows": data.n_rows,
+        "n_tested": len(_tested(fitted)),
+        "n_features": data.n_features,
+        "n_columns": int(data.X.shape[1]),
+        "groups": {f.name: len(f.columns) for f in data.features if f.kind == "group"},
+        "weighted": data.weights is not None,
+        "clusters": 0 if data.clusters is None else int(data.clusters.max()) + 1,
+        "fingerprint": fingerprint(data),
+        "learner": learner.settings(),
+        "learner_text": str(learner),
+        "methods": {m.name: options.alternative or m.alternative for m in methods},
+        "effects": {m.name: m.effect for m in methods},
+        "splits": describe(options.splits),
+        "folds": fitted[0].n_folds,
+        "paper": options.paper,
+        "validity": options.validity,
+        "correction": options.correction,
+        "alpha": options.alpha,
+        "confidence": options.confidence,
+        "repeats": options.repeats,
+        "permutations": options.permutations,
+        "seed": int(options.seed),
+        "models": sum(fits.values()),
+        "fits": {m.name: sum(fits[need] for need in m.needs) for m in methods},
+        "seconds": {m.name: sum(seconds[need] for need in m.needs) for m in methods},
+        "versions": versions(),
+    }
+
+
+def fingerprint(data: Dataset) -> str:
+    """Return a short digest of the numbers that were tested."""
+    digest = hashlib.blake2b(data.X.tobytes(), digest_size=8)
+    digest.update(data.y.tobytes())
+    return digest.hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that the numbers depend on."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for name in ("residua", "numpy", "scipy", "pandas", "scikit-learn", "torch"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _alerts(
+    data: Dataset, table: pd.DataFrame, quality: pd.DataFrame, options: Options
+) -> Iterable[str]:
+    """Yield what to know before trusting the table."""
+    yield from data.notes
+    if options.paper:
+        yield (
+            "Paper mode: residuals in sample, two-sided, unadjusted. With flexible learners "
+            "dropout and permutation then reject up to 96% of nulls: to reproduce, not to decide."
+        )
+    elif options.in_sample:
+        yield "In-sample residuals flatter flexible learners: LOCO then rejects too often."
+    failed = table[table["status"].str.startswith("failed")]
+    if len(failed):
+        names = listed(failed["feature"].drop_duplicates().tolist())
+        yield f"Some fits failed ({names}): {short(failed['status'].iloc[0][8:], 150)}."
+    full = quality.loc[quality["regression"] == "y given all", "r2"]
+    if len(full) and full.iloc[0] <= 0:
+        yield (
+            f"The learner predicts '{short(data.target)}' no better than its mean does "
+            f"(R² {full.iloc[0]:.2f}): the tests have little power."
+        )
+    taken = quality[(quality["regression"] == "x given rest") & (quality["r2"] > DETERMINED)]
+    if len(taken):
+        names = listed(taken["feature"].tolist())
+        yield f"The others determine {names} almost fully: little can be said, so group them."
+    yield from _even_effects(table)
+
+
+def _even_effects(table: pd.DataFrame) -> Iterable[str]:
+    """Yield a hint where a gain test sees what GCM does not."""
+    chosen = table[table["selected"]].groupby("method")["feature"].agg(set)
+    if "gcm" not in set(table["method"]) or "loco" not in chosen.index:
+        return
+    unseen = chosen["loco"] - (chosen["gcm"] if "gcm" in chosen.index else set())
+    if unseen:
+        names = listed([f for f in table["feature"].drop_duplicates() if f in unseen])
+        yield f"LOCO finds {names} and GCM does not: the effect may be even (such as x²) or joint."

@@ -1,0 +1,599 @@
+"""Dataset: a table checked once, in which every feature owns its columns.
+
+A category becomes one column per level but the most common, a number with gaps becomes the
+filled number and a column that marks the gaps, a group owns the columns of its members. Each
+stays ONE feature. Learners see columns of numbers and no names; users see names and no columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residua.errors import InputError, listed, plural, short
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+MIN_ROWS = 10
+MAX_LEVELS = 20
+MAX_CLASSES = 50
+LARGEST = 1e100
+PROBABILITY_FLOOR = 1e-6
+TASKS = ("auto", "regression", "classification")
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One thing to test: its name, what kind it is, and the columns of `X` it owns."""
+
+    name: str
+    kind: str
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A checked table: numbers only, no gaps, with the columns that each feature owns.
+
+    >>> data = Dataset.from_table({"age": [30, 41, 52] * 4, "sex": ["f", "m", "f"] * 4}, range(12))
+    >>> [(f.name, f.kind, f.columns) for f in data.features]
+    [('age', 'number', (0,)), ('sex', 'category', (1,))]
+    """
+
+    X: Array
+    y: Array
+    features: tuple[Feature, ...]
+    target: str = "y"
+    classes: tuple[str, ...] = ()
+    holes: NDArray[np.bool_] | None = None
+    weights: Array | None = None
+    clusters: Rows | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def from_table(
+        cls,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        sample_weight: Any = None,
+        clusters: Any = None,
+        task: str = "auto",
+    ) -> Dataset:
+        """Return the checked table, or raise InputError with the column and the cure."""
+        if task not in TASKS:
+            raise InputError(f"task={task!r} is not known. Use one of {', '.join(TASKS)}.")
+        table = columns_of(X)
+        target = y if isinstance(y, str) else str(getattr(y, "name", None) or "y")
+        y, sample_weight, clusters = (_taken(table, v) for v in (y, sample_weight, clusters))
+        if y is None:
+            raise InputError("There is no target. Give y, or the name of a column of X as y.")
+        n_rows = len(next(iter(table.values()), ()))
+        _check_size(table, n_rows)
+        codes, classes = _target(target, y, n_rows, task)
+        encoded = {name: _encode(name, values) for name, values in table.items()}
+        parts = _grouped(encoded, groups or {})
+        X_columns, holes, features = _laid_out(parts, n_rows)
+        return cls(
+            X=X_columns,
+            y=codes,
+            features=features,
+            target=target,
+            classes=classes,
+            holes=holes,
+            weights=_weights(sample_weight, n_rows),
+            clusters=_clusters(clusters, n_rows),
+            notes=tuple(_notes(encoded, X_columns, features, codes)),
+        )
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.features)
+
+    @property
+    def names(self) -> list[str]:
+        return [feature.name for feature in self.features]
+
+    @property
+    def task(self) -> str:
+        return "classification" if self.classes else "regression"
+
+    @property
+    def n_classes(self) -> int:
+        """Return the number of classes, 0 for a target of numbers."""
+        return len(self.classes)
+
+    def without(self, feature: int) -> Rows:
+        """Return the columns of "the rest": all that the feature does not own."""
+        owned = self.features[feature].columns
+        return np.setdiff1d(np.arange(self.X.shape[1]), owned).astype(np.intp)
+
+    def inputs(self, *, gaps: bool) -> Array:
+        """Return the columns a learner sees; one that takes gaps gets them as NaN."""
+        if gaps and self.holes is not None:
+            return np.where(self.holes, np.nan, self.X)
+        return self.X
+
+    def left(self, prediction: Array, rows: Rows) -> Array:
+        """Return what is left of y: y − mean, or for classes indicator − probability."""
+        if not self.classes:
+            return self.y[rows] - prediction
+        indicators = self.y[rows, None] == np.arange(1, self.n_classes)
+        score: Array = indicators - prediction[:, 1:]
+        return score[:, 0] if self.n_classes == 2 else score
+
+    def loss(self, prediction: Array, rows: Rows) -> Array:
+        """Return each row's loss: squared error, or for classes the log-loss."""
+        if not self.classes:
+            return (self.y[rows] - prediction) ** 2
+        chosen = prediction[np.arange(len(rows)), self.y[rows].astype(np.intp)]
+        return np.asarray(-np.log(np.maximum(chosen, PROBABILITY_FLOOR)))
+
+    def mean_prediction(self, train: Rows, n_rows: int) -> Array:
+        """Return what one predicts from no features at all: the mean, or the class shares."""
+        weights = None if self.weights is None else self.weights[train]
+        if not self.classes:
+            return np.full(n_rows, np.average(self.y[train], weights=weights))
+        shares = np.bincount(self.y[train].astype(np.intp), weights, self.n_classes)
+        return np.tile(shares / shares.sum(), (n_rows, 1))
+
+
+# --- reading what people hand us ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Raw:
+    """One column as it came: numbers with NaN for gaps, or labels with None for gaps."""
+
+    values: NDArray[Any]
+    is_label: bool = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def columns_of(X: Any) -> dict[str, _Raw]:
+    """Return the columns of any table by name, in the order they came."""
+    if hasattr(X, "toarray"):
+        X = X.toarray()
+    if isinstance(X, Mapping) or _is_object_array(X):
+        import pandas as pd
+
+        X = pd.DataFrame(X).infer_objects()
+    if any(hasattr(X, mark) for mark in ("collect_schema", "column_names", "columns")):
+        return _frame_columns(X)
+    return _array_columns(X)
+
+
+def _is_object_array(X: Any) -> bool:
+    if isinstance(X, np.ndarray):
+        return bool(X.ndim == 2 and X.dtype.kind in "OUS")
+    return isinstance(X, list) and len(X) > 0 and any(isinstance(v, str) for v in np.ravel(X[0]))
+
+
+def _array_columns(X: Any) -> dict[str, _Raw]:
+    try:
+        array = np.asarray(X, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError("X is not a table. Give a dataframe or a two-dimensional array.") from None
+    if array.ndim != 2:
+        cure = "X.reshape(-1, 1) makes one feature of it" if array.ndim == 1 else "use two"
+        raise InputError(f"X has {plural(array.ndim, 'dimension')}, not rows and columns: {cure}.")
+    return {f"x{j}": _Raw(array[:, j]) for j in range(array.shape[1])}
+
+
+def _frame_columns(X: Any) -> dict[str, _Raw]:
+    _check_names(_raw_names(X))
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(X)
+        if isinstance(frame, nw.LazyFrame):
+            frame = frame.collect()
+    except TypeError:
+        raise InputError("X is not a dataframe narwhals can read. Use pandas or polars.") from None
+    names = _raw_names(X)
+    return {
+        _clean_name(name, at): _series(_clean_name(name, at), frame[:, at])
+        for at, name in enumerate(names)
+    }
+
+
+def _raw_names(X: Any) -> list[Any]:
+    if hasattr(X, "collect_schema"):
+        return list(X.collect_schema().names())
+    names = X.column_names if hasattr(X, "column_names") else X.columns
+    if getattr(names, "nlevels", 1) > 1:
+        raise InputError("X has several rows of column names. Join them: X.columns.map('_'.join).")
+    return list(names)
+
+
+def _clean_name(name: Any, at: int) -> str:
+    return str(name) if str(name).strip() else f"(column {at + 1})"
+
+
+def _check_names(names: list[Any]) -> None:
+    counts = Counter(_clean_name(name, at) for at, name in enumerate(names))
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        raise InputError(
+            f"X has more than one column called {listed(twice)}. Rename all but one of each."
+        )
+
+
+def _series(name: str, series: Any) -> _Raw:
+    """Return a dataframe's column as numbers or labels."""
+    import narwhals as nw
+
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return _Raw(np.asarray(series.cast(nw.Float64).to_numpy(), dtype=float))
+    if dtype in (nw.Categorical, nw.Enum):
+        return _Raw(_labels(series.to_list()), is_label=True)
+    if dtype == nw.Date or dtype == nw.Datetime:
+        return _Raw(_days(series))
+    if dtype == nw.Duration:
+        return _Raw(np.asarray(series.dt.total_microseconds().cast(nw.Float64).to_numpy()) / 1e6)
+    if dtype.is_nested():
+        raise InputError(f"Column '{short(name)}' holds lists or records. Split it into columns.")
+    return objects(name, series.to_list())
+
+
+def _days(series: Any) -> Array:
+    import narwhals as nw
+
+    stamps = series.cast(nw.Datetime("us")).dt.timestamp("us").cast(nw.Float64).to_numpy()
+    return np.asarray(stamps, dtype=float) / 86_400e6
+
+
+def _labels(values: Iterable[Any]) -> NDArray[Any]:
+    return np.array([None if _is_gap(v) else str(v) for v in values], dtype=object)
+
+
+def _is_gap(value: Any) -> bool:
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return True
+    return bool(value != value) if not isinstance(value, str) else False
+
+
+def objects(name: str, values: list[Any]) -> _Raw:
+    """Return a column of Python objects as numbers where all are numbers, else as labels."""
+    try:
+        there = [v for v in values if not _is_gap(v)]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"Column '{short(name)}' holds objects that are neither numbers nor text. Drop it."
+        ) from None
+    numbers = [_number(v) for v in there]
+    texts = [str(v) for v, number in zip(there, numbers, strict=True) if number is None]
+    if there and not texts:
+        return _Raw(np.array([np.nan if _is_gap(v) else _number(v) for v in values], dtype=float))
+    if len(texts) <= 0.2 * len(there):
+        raise InputError(
+            f"Column '{short(name)}' has text among its numbers ({listed(sorted(set(texts)), 3)}). "
+            "Leave those cells blank or correct them; a true category needs a category dtype."
+        )
+    return _Raw(_labels(values), is_label=True)
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _taken(table: dict[str, _Raw], given: Any) -> Any:
+    """Return a column taken out of the table where a name was given, else what was given."""
+    if not isinstance(given, str):
+        return given
+    if given not in table:
+        raise InputError(f"There is no column '{short(given)}'.{did_you_mean(given, table)}")
+    return table.pop(given)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a hint with the nearest known names, or the known ones where none is near.
+
+    >>> did_you_mean("prize", ["price", "area"])
+    " Did you mean 'price'?"
+    """
+    known = list(known)
+    near = get_close_matches(name, known, n=2, cutoff=0.5)
+    return (
+        f" Did you mean {' or '.join(map(repr, near))}?" if near else f" There are {listed(known)}."
+    )
+
+
+# --- checking and encoding ----------------------------------------------------------------------
+
+
+def _check_size(table: Mapping[str, _Raw], n_rows: int) -> None:
+    if not table:
+        raise InputError("No features are left besides the target. Give X at least one column.")
+    if n_rows < MIN_ROWS:
+        raise InputError(f"X has {plural(n_rows, 'row')}; at least {MIN_ROWS} are needed to test.")
+
+
+def _vector(what: str, values: Any, n_rows: int) -> _Raw:
+    """Return a target, weight or cluster column of the right length."""
+    if not isinstance(values, _Raw):
+        values = _raw_vector(what, values)
+    assert isinstance(values, _Raw)
+    if len(values) != n_rows:
+        raise InputError(f"{what} has {plural(len(values), 'value')} but X has {n_rows:,} rows.")
+    return values
+
+
+def _raw_vector(what: str, values: Any) -> _Raw:
+    if hasattr(values, "columns") and len(values.columns) == 1:
+        values = values[values.columns[0]]
+    if hasattr(values, "dtype") and not isinstance(values, np.ndarray):
+        import narwhals as nw
+
+        return _series(what, nw.from_native(values, series_only=True))
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InputError(f"{what} must be one column; it has shape {array.shape}.")
+    if array.dtype.kind in "fiub":
+        return _Raw(array.astype(float), is_label=array.dtype.kind == "b")
+    return objects(what, array.tolist())
+
+
+def _target(name: str, y: Any, n_rows: int, task: str) -> tuple[Array, tuple[str, ...]]:
+    """Return y as numbers, or as class codes with the class names."""
+    what = f"The target '{short(name)}'"
+    raw = _vector(what, y, n_rows)
+    gone = [at for at, value in enumerate(raw.values) if _is_gap(value)]
+    if gone:
+        raise InputError(
+            f"{what} is missing in {plural(len(gone), 'row')} (the first is row {gone[0] + 1}). "
+            "Drop those rows first."
+        )
+    distinct = np.unique(raw.values)
+    if len(distinct) < 2:
+        raise InputError(f"{what} is the same in every row. Choose a target that varies.")
+    is_classes = raw.is_label or raw.values.dtype == object or len(distinct) == 2
+    if task == "classification" or (task == "auto" and is_classes):
+        return _class_codes(what, raw, distinct)
+    if raw.values.dtype == object:
+        raise InputError(f"{what} holds text. Give numbers, or use task='classification'.")
+    _check_numbers(what, raw.values)
+    if is_constant(raw.values):
+        raise InputError(f"{what} is the same in every row. Choose a target that varies.")
+    return np.ascontiguousarray(raw.values, dtype=float), ()
+
+
+def _class_codes(what: str, raw: _Raw, distinct: NDArray[Any]) -> tuple[Array, tuple[str, ...]]:
+    if len(distinct) > MAX_CLASSES:
+        raise InputError(
+            f"{what} has {len(distinct):,} classes, more than {MAX_CLASSES}. "
+            "Merge rare ones, or give a target of numbers."
+        )
+    codes = np.searchsorted(distinct, raw.values).astype(float)
+    return codes, tuple(f"{v:g}" if isinstance(v, float) else str(v) for v in distinct.tolist())
+
+
+def _check_numbers(what: str, values: Array) -> None:
+    """Raise where a number is infinite or too large to square."""
+    bad = np.flatnonzero(np.isinf(values))
+    if len(bad):
+        raise InputError(
+            f"{what} has infinite values in {plural(len(bad), 'row')} (the first is row "
+            f"{bad[0] + 1}). Leave those cells blank or put in a finite number."
+        )
+    if np.nanmax(np.abs(values), initial=0.0) > LARGEST:
+        raise InputError(f"{what} has values beyond 1e100. Divide it by its scale first.")
+
+
+def is_constant(values: Array) -> bool:
+    """Return whether the values differ by no more than rounding."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    return bool(np.ptp(values) <= 64 * np.finfo(float).eps * largest) or largest < 1 / LARGEST
+
+
+@dataclass(frozen=True)
+class _Encoded:
+    """The columns of numbers that one column of the table turns into."""
+
+    kind: str
+    columns: list[Array]
+    holes: list[NDArray[np.bool_] | None]
+    note: str = ""
+
+
+def _encode(name: str, raw: _Raw) -> _Encoded:
+    if raw.values.dtype == object:
+        return _encode_labels(name, raw.values)
+    return _encode_numbers(name, raw.values)
+
+
+def _encode_numbers(name: str, values: Array) -> _Encoded:
+    """Return the number itself, or with gaps the filled number and a mark for each gap."""
+    what = f"Column '{short(name)}'"
+    _check_numbers(what, values)
+    holes = np.isnan(values)
+    if holes.all():
+        return _Encoded("constant", [], [], f"{what} is empty: it says nothing and is left out.")
+    filled = np.where(holes, np.median(values[~holes]), values) if holes.any() else values
+    columns: list[Array] = []
+    marks: list[NDArray[np.bool_] | None] = []
+    if not is_constant(filled):
+        columns, marks = [filled], [holes if holes.any() else None]
+    if not holes.any():
+        note = "" if columns else f"{what} is constant: it says nothing and is left out."
+        return _Encoded("number" if columns else "constant", columns, marks, note)
+    share = f"{what} is missing in {100 * holes.mean():.0f}% of rows: "
+    note = share + "gaps are filled with the median and marked, and the mark is tested with it."
+    return _Encoded("number", [*columns, holes.astype(float)], [*marks, None], note)
+
+
+def _encode_labels(name: str, values: NDArray[Any]) -> _Encoded:
+    """Return a 0/1 column for every level but the most common; gaps are a level too."""
+    labels = ["(missing)" if v is None else v for v in values]
+    counts = Counter(labels)
+    what = f"Column '{short(name)}'"
+    note = ""
+    if len(counts) > MAX_LEVELS:
+        kept = {v for v, count in ranked_levels(counts)[: MAX_LEVELS - 1] if count > 1}
+        labels = [v if v in kept else "(other)" for v in labels]
+        note = (
+            f"{what} has {len(counts):,} levels: the {len(kept)} most common that occur more than "
+            "once are kept, the others count as one."
+        )
+        counts = Counter(labels)
+    if len(counts) == 1:
+        reason = "every row has a level of its own" if note else "it has one level"
+        return _Encoded("constant", [], [], f"{what} is left out: {reason}.")
+    array = np.array(labels, dtype=object)
+    levels = sorted(level for level, _ in ranked_levels(counts)[1:])
+    columns = [(array == level).astype(float) for level in levels]
+    return _Encoded("category", columns, [None] * len(columns), note)
+
+
+def ranked_levels(counts: Counter[str]) -> list[tuple[str, int]]:
+    """Return levels from common to rare, equals by name."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _grouped(
+    encoded: Mapping[str, _Encoded], groups: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[str, list[_Encoded]]]:
+    """Return feature name → (kind, its members), a group standing where its first member stood."""
+    owner: dict[str, str] = {}
+    for group, members in groups.items():
+        _check_group(group, members, encoded, owner)
+        owner.update(dict.fromkeys(members, group))
+    parts: dict[str, tuple[str, list[_Encoded]]] = {}
+    for name, columns in encoded.items():
+        if name not in owner:
+            parts[name] = (columns.kind, [columns])
+        elif owner[name] not in parts:
+            members = sorted(groups[owner[name]], key=natural)
+            parts[owner[name]] = ("group", [encoded[member] for member in members])
+    return parts
+
+
+def _check_group(
+    group: str, members: Sequence[str], encoded: Mapping[str, _Encoded], owner: Mapping[str, str]
+) -> None:
+    if isinstance(members, str) or not members:
+        raise InputError(f"Group '{short(group)}' needs a list of columns, such as ['lat', 'lon'].")
+    for member in members:
+        if member not in encoded:
+            hint = did_you_mean(str(member), encoded)
+            raise InputError(
+                f"Group '{short(group)}' names '{short(str(member))}', not a column.{hint}"
+            )
+        if member in owner:
+            raise InputError(f"Column '{short(member)}' is in two groups. Leave it in one.")
+    if group in encoded and group not in members:
+        raise InputError(f"Group '{short(group)}' has the name of a column. Rename the group.")
+
+
+def _laid_out(
+    parts: Mapping[str, tuple[str, list[_Encoded]]], n_rows: int
+) -> tuple[Array, NDArray[np.bool_] | None, tuple[Feature, ...]]:
+    """Return the columns side by side and who owns them.
+
+    Columns lie in the order of the features' names, whatever the order of the table: so a
+    table with its columns permuted gives every learner the same numbers in the same places.
+    """
+    columns: list[Array] = []
+    holes: list[NDArray[np.bool_] | None] = []
+    owned: dict[str, tuple[int, ...]] = {}
+    for name in sorted(parts, key=natural):
+        members = parts[name][1]
+        start = len(columns)
+        columns += [column for member in members for column in member.columns]
+        holes += [hole for member in members for hole in member.holes]
+        owned[name] = tuple(range(start, len(columns)))
+    X = np.column_stack(columns) if columns else np.empty((n_rows, 0))
+    features = tuple(
+        Feature(name, kind if owned[name] else "constant", owned[name])
+        for name, (kind, _) in parts.items()
+    )
+    return np.ascontiguousarray(X), _stacked_holes(holes, n_rows), features
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """Return a sort key under which x2 comes before x10.
+
+    >>> sorted(["x10", "x2", "area"], key=natural)
+    ['area', 'x2', 'x10']
+    """
+    parts = re.split(r"([0-9]+)", name)
+    return [(0, int(p), p) if p.isdigit() and p.isascii() else (1, 0, p) for p in parts if p]
+
+
+def _stacked_holes(holes: list[NDArray[np.bool_] | None], n_rows: int) -> NDArray[np.bool_] | None:
+    if not any(hole is not None for hole in holes):
+        return None
+    none = np.zeros(n_rows, dtype=bool)
+    return np.column_stack([none if hole is None else hole for hole in holes])
+
+
+def _weights(given: Any, n_rows: int) -> Array | None:
+    """Return weights scaled to mean one."""
+    if given is None:
+        return None
+    values = _vector("sample_weight", given, n_rows).values
+    if values.dtype == object or not np.isfinite(values).all() or (values < 0).any():
+        raise InputError("sample_weight must be numbers of 0 or more, without gaps.")
+    if not (values > 0).sum() >= MIN_ROWS:
+        raise InputError(f"sample_weight leaves fewer than {MIN_ROWS} rows with weight above 0.")
+    return np.asarray(values / values.mean(), dtype=float)
+
+
+def _clusters(given: Any, n_rows: int) -> Rows | None:
+    """Return a code per cluster."""
+    if given is None:
+        return None
+    raw = _vector("clusters", given, n_rows)
+    if any(_is_gap(v) for v in raw.values):
+        raise InputError("clusters has gaps. Give every row the cluster it belongs to.")
+    distinct, codes = np.unique(raw.values, return_inverse=True)
+    if len(distinct) < 5:
+        raise InputError(f"clusters has {len(distinct)} clusters; at least 5 are needed.")
+    return codes.astype(np.intp)
+
+
+def _notes(
+    encoded: Mapping[str, _Encoded], X: Array, features: tuple[Feature, ...], y: Array
+) -> Iterable[str]:
+    """Yield what a user should know about the table before trusting the answer."""
+    yield from (column.note for column in encoded.values() if column.note)
+    yield from _same_values(X, features)
+    if len(y) < 50:
+        yield f"There are only {len(y)} rows: p-values rest on large samples and are rough here."
+    if X.shape[1] >= len(y):
+        yield f"There are more columns ({X.shape[1]:,}) than rows ({len(y):,}): expect low power."
+
+
+def _same_values(X: Array, features: tuple[Feature, ...]) -> Iterable[str]:
+    first: dict[bytes, str] = {}
+    for feature in features:
+        if len(feature.columns) != 1:
+            continue
+        key = X[:, feature.columns[0]].tobytes()
+        twin = first.setdefault(key, feature.name)
+        if twin != feature.name:
+            yield (
+                f"Columns '{short(twin)}' and '{short(feature.name)}' hold the same values: "
+                "neither adds to the other, so drop one or group them."
+            )

@@ -1,0 +1,85 @@
+"""How all models of one learner are fitted: one promise, kept by every engine.
+
+An engine takes a `Plan` and returns an `Outcome` for each of its tasks, in order. What it
+returns is what the plain engine returns, sooner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residua.data import Dataset, Rows
+from residua.learners import Learner
+from residua.randomness import seed_of, stream
+from residua.splits import Fold
+
+Array = NDArray[np.float64]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One thing to fit in one fold: y on all columns, or y or a feature on the rest."""
+
+    need: str
+    fold: int
+    feature: int = -1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a task: predictions for the fold's test rows, or why there are none."""
+
+    prediction: Array | None = None
+    dropped: Array | None = None
+    permuted: Array | None = None
+    seconds: float = 0.0
+    seconds_dropped: float = 0.0
+    seconds_permuted: float = 0.0
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is to be fitted: the data, the folds, the learner and what the methods need."""
+
+    data: Dataset
+    learner: Learner
+    folds: list[Fold]
+    needs: frozenset[str]
+    seed: int = 0
+    repeat: int = 0
+    permutations: int = 5
+    n_jobs: int = 1
+    progress: Progress | None = field(default=None, compare=False)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """Return the tasks in their fixed order: fold by fold, the full model first."""
+        testable = [j for j, f in enumerate(self.data.features) if f.columns]
+        tasks = []
+        for fold in range(len(self.folds)):
+            if self.needs & {"y_given_all", "y_dropped", "y_permuted"}:
+                tasks.append(Task("y_given_all", fold))
+            for need in ("y_given_rest", "x_given_rest"):
+                if need in self.needs:
+                    tasks += [Task(need, fold, j) for j in testable]
+        return tasks
+
+    def models(self, task: Task) -> int:
+        """Return how many models a task fits: a feature of d columns takes d."""
+        return len(self.data.features[task.feature].columns) if task.need == "x_given_rest" else 1
+
+    def learner_seed(self, fold: int) -> int:
+        """Return the seed that all models of a fold share, so that only the columns differ."""
+        return seed_of(self.seed, "learner", self.repeat, fold)
+
+    def shuffles(self, fold: int) -> list[Rows]:
+        """Return the orders in which a fold's test rows are permuted, the same for all features."""
+        rng = stream(self.seed, "permutation", self.repeat, fold)
+        n_rows = len(self.folds[fold][1])
+        return [rng.permutation(n_rows).astype(np.intp) for _ in range(self.permutations)]

@@ -1,0 +1,195 @@
+"""The plain engine: a fresh model for every task, in any number of processes.
+
+It is the reference for every other engine and the home of any estimator. A task never raises:
+what goes wrong in a fit becomes the reason on that task's outcome.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from residua.data import Rows
+from residua.engines import Array, Outcome, Plan, Task
+from residua.estimators import Model
+from residua.learners import Fit
+
+
+def run(plan: Plan) -> list[Outcome]:
+    """Return the outcome of every task, in the order of the plan."""
+    tasks = plan.tasks
+    outcomes: list[Outcome] = []
+    for outcome in _outcomes(plan, tasks):
+        outcomes.append(outcome)
+        if plan.progress:
+            plan.progress(len(outcomes), len(tasks))
+    return outcomes
+
+
+def _outcomes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
+    if plan.n_jobs == 1 or len(tasks) == 1:
+        yield from (fit_task(plan, task) for task in tasks)
+        return
+    from dataclasses import replace
+
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    shared = replace(plan, progress=None)
+    done = 0
+    try:
+        for outcome in _in_processes(shared, tasks):
+            done += 1
+            yield outcome
+    except TerminatedWorkerError:
+        # A learner that kills its process takes the whole pool along: go on one by one.
+        for task in tasks[done:]:
+            yield _alone(shared, task)
+
+
+def _in_processes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
+    from joblib import Parallel, delayed
+
+    workers = Parallel(n_jobs=plan.n_jobs, return_as="generator")
+    return iter(workers(delayed(fit_task)(plan, task) for task in tasks))
+
+
+def _alone(plan: Plan, task: Task) -> Outcome:
+    """Return the outcome of a task in a process of its own, or that the process died."""
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    try:
+        return next(_in_processes(plan, [task]))
+    except TerminatedWorkerError:
+        return Outcome(failure="the learner's process died")
+
+
+def fit_task(plan: Plan, task: Task) -> Outcome:
+    """Return the outcome of one task; never raise."""
+    from threadpoolctl import threadpool_limits
+
+    try:
+        with threadpool_limits(1), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # learners' remarks are not the user's concern
+            return _fit(plan, task)
+    except Exception as error:
+        # Only what a learner does can fail here: the table was checked at the door.
+        return Outcome(failure=_reason(error))
+
+
+def _reason(error: Exception) -> str:
+    first = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {first[0]}"[:200] if first else type(error).__name__
+
+
+def _fit(plan: Plan, task: Task) -> Outcome:
+    start = time.perf_counter()
+    if task.need == "x_given_rest":
+        prediction = _predict_feature(plan, task)
+        return Outcome(prediction, seconds=time.perf_counter() - start)
+    data, (train, test) = plan.data, plan.folds[task.fold]
+    everything = np.arange(data.X.shape[1], dtype=np.intp)
+    columns = everything if task.need == "y_given_all" else data.without(task.feature)
+    inputs = data.inputs(gaps=plan.learner.takes_gaps)
+    model = _fitted(plan, task.fold, columns, data.y, data.n_classes)
+    prediction = _predicted(plan, model, inputs[np.ix_(test, columns)], train)
+    seconds = time.perf_counter() - start
+    if task.need == "y_given_rest":
+        return Outcome(prediction, seconds=seconds)
+    dropped, seconds_dropped = _timed(_dropped, plan, task, model)
+    permuted, seconds_permuted = _timed(_permuted, plan, task, model)
+    return Outcome(prediction, dropped, permuted, seconds, seconds_dropped, seconds_permuted)
+
+
+def _timed(function: Any, *arguments: Any) -> tuple[Any, float]:
+    start = time.perf_counter()
+    return function(*arguments), time.perf_counter() - start
+
+
+def _fitted(
+    plan: Plan, fold: int, columns: Rows, target: Array, n_classes: int, of_feature: bool = False
+) -> Model | None:
+    """Return a model of the target fitted on a fold's training rows; None without columns."""
+    if len(columns) == 0:
+        return None
+    train = plan.folds[fold][0]
+    inputs = plan.data.inputs(gaps=plan.learner.takes_gaps)
+    weights = None if plan.data.weights is None else plan.data.weights[train]
+    fit = Fit(plan.learner_seed(fold), tuple(columns.tolist()), n_classes, of_feature)
+    return plan.learner.model(fit).fit(inputs[np.ix_(train, columns)], target[train], weights)
+
+
+def _predicted(plan: Plan, model: Model | None, inputs: Array, train: Rows) -> Array:
+    """Return finite predictions of y, or raise."""
+    data = plan.data
+    if model is None:
+        return data.mean_prediction(train, len(inputs))
+    shape = (len(inputs), data.n_classes) if data.classes else (len(inputs),)
+    return _finite(model.predict(inputs), shape)
+
+
+def _finite(prediction: Array, shape: tuple[int, ...]) -> Array:
+    if prediction.shape != shape:
+        raise ValueError(f"the learner predicted shape {prediction.shape} instead of {shape}")
+    if not np.isfinite(prediction).all():
+        raise ValueError("the learner predicted values that are not finite")
+    return prediction
+
+
+def _predict_feature(plan: Plan, task: Task) -> Array:
+    """Return predictions of each column of a feature from the rest."""
+    data, (train, test) = plan.data, plan.folds[task.fold]
+    rest = data.without(task.feature)
+    test_inputs = data.inputs(gaps=plan.learner.takes_gaps)[np.ix_(test, rest)]
+    weights = None if data.weights is None else data.weights[train]
+    predictions = []
+    for column in data.features[task.feature].columns:
+        target = data.X[:, column]
+        model = _fitted(plan, task.fold, rest, target, 0, of_feature=True)
+        mean = np.average(target[train], weights=weights)
+        predictions.append(
+            np.full(len(test), mean)
+            if model is None
+            else _finite(model.predict(test_inputs), (len(test),))
+        )
+    return np.column_stack(predictions)
+
+
+def _dropped(plan: Plan, task: Task, model: Model | None) -> Array | None:
+    """Return the loss of each row and feature with the feature at its training mean."""
+    if "y_dropped" not in plan.needs:
+        return None
+    data, train = plan.data, plan.folds[task.fold][0]
+    means = np.average(
+        data.X[train], axis=0, weights=None if data.weights is None else data.weights[train]
+    )
+    return _losses_with(plan, task, model, lambda columns: means[columns])
+
+
+def _permuted(plan: Plan, task: Task, model: Model | None) -> Array | None:
+    """Return the loss of each row and feature with the feature permuted, the mean over shuffles."""
+    if "y_permuted" not in plan.needs:
+        return None
+    test = plan.folds[task.fold][1]
+    inputs = plan.data.inputs(gaps=plan.learner.takes_gaps)[test]
+    losses = [
+        _losses_with(plan, task, model, lambda columns, order=order: inputs[np.ix_(order, columns)])
+        for order in plan.shuffles(task.fold)
+    ]
+    return np.asarray(np.mean(losses, axis=0))
+
+
+def _losses_with(plan: Plan, task: Task, model: Model | None, values: Any) -> Array:
+    """Return each row's loss when the columns of each feature in turn take other values."""
+    data, (train, test) = plan.data, plan.folds[task.fold]
+    inputs = data.inputs(gaps=plan.learner.takes_gaps)[test]
+    losses = np.empty((len(test), data.n_features))
+    for j, feature in enumerate(data.features):
+        columns = list(feature.columns)
+        altered = inputs.copy()
+        altered[:, columns] = values(columns)
+        losses[:, j] = data.loss(_predicted(plan, model, altered, train), test)
+    return losses

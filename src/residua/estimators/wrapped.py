@@ -1,0 +1,175 @@
+"""Any scikit-learn estimator or pipeline, behind the promise of `Model`."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from typing import Any, Self
+
+import numpy as np
+
+from residua.errors import InputError
+from residua.estimators import Array
+
+_THREADS = ("n_jobs", "nthread", "thread_count", "num_threads")
+_NOT_SHARED = ("criterion", "loss", "class_weight", "objective", "scoring")
+_LINEAR_TWIN = {
+    "LogisticRegression": "LinearRegression",
+    "LogisticRegressionCV": "RidgeCV",
+    "RidgeClassifier": "Ridge",
+    "RidgeClassifierCV": "RidgeCV",
+    "SVC": "SVR",
+    "LinearSVC": "LinearSVR",
+}
+
+
+class WrappedEstimator:
+    """A private copy of the user's estimator, seeded and kept to one thread."""
+
+    def __init__(self, estimator: Any, *, seed: int = 0, n_classes: int = 0) -> None:
+        self.n_classes = n_classes
+        self.estimator = prepared(for_target(estimator, n_classes), seed)
+
+    def fit(self, X: Array, y: Array, weights: Array | None = None) -> Self:
+        """Return self, fitted."""
+        options = {} if weights is None else {weight_name(self.estimator): weights}
+        if self.n_classes and not is_classifier(self.estimator):
+            indicators = (y[:, None] == np.arange(self.n_classes)).astype(float)
+            self.fitted_ = [
+                copied(self.estimator).fit(X, column, **options) for column in indicators.T
+            ]
+        else:
+            target = y.astype(int) if self.n_classes else y
+            self.fitted_ = [self.estimator.fit(X, target, **options)]
+        return self
+
+    def predict(self, X: Array) -> Array:
+        """Return means, or class probabilities."""
+        if not self.n_classes:
+            return np.asarray(self.fitted_[0].predict(X), dtype=float)
+        if len(self.fitted_) == self.n_classes:
+            shares = np.column_stack([model.predict(X) for model in self.fitted_])
+            shares = np.clip(shares, 1e-3, 1.0)
+            return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        probabilities = np.zeros((len(X), self.n_classes))
+        seen = np.asarray(self.fitted_[0].classes_).astype(int)
+        probabilities[:, seen] = self.fitted_[0].predict_proba(X)
+        return probabilities
+
+
+def copied(estimator: Any) -> Any:
+    """Return an unfitted copy; what is no scikit-learn estimator is deep-copied."""
+    if not hasattr(estimator, "get_params"):
+        return copy.deepcopy(estimator)
+    from sklearn.base import clone
+
+    return clone(estimator)
+
+
+def prepared(estimator: Any, seed: int) -> Any:
+    """Return a copy with every unset seed set and every thread count at one."""
+    model = copied(estimator)
+    if not hasattr(model, "get_params"):
+        return model
+    chosen: dict[str, Any] = {}
+    for name, value in model.get_params(deep=True).items():
+        last = name.rsplit("__", 1)[-1]
+        if last == "random_state" and value is None:
+            chosen[name] = seed
+        elif last in _THREADS:
+            chosen[name] = 1
+    if type(model).__module__.startswith("lightgbm"):
+        chosen.setdefault("verbosity", -1)
+    return model.set_params(**chosen) if chosen else model
+
+
+def is_classifier(estimator: Any) -> bool:
+    """Return whether the estimator predicts classes."""
+    if not hasattr(estimator, "get_params"):
+        return hasattr(estimator, "predict_proba")
+    from sklearn.base import is_classifier as sklearn_says
+
+    return bool(sklearn_says(estimator))
+
+
+def takes_gaps(estimator: Any) -> bool:
+    """Return whether the estimator says that it takes NaN."""
+    if not hasattr(estimator, "__sklearn_tags__"):
+        return False
+    from sklearn.utils import get_tags
+
+    return bool(get_tags(estimator).input_tags.allow_nan)
+
+
+def weight_name(estimator: Any) -> str:
+    """Return the name of the fit option that takes sample weights."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    if hasattr(estimator, "steps"):
+        last, model = estimator.steps[-1]
+        return f"{last}__{weight_name(model)}"
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise InputError(
+            f"{type(estimator).__name__} takes no sample weights. Choose another learner, or leave "
+            "sample_weight out."
+        )
+    return "sample_weight"
+
+
+def for_target(estimator: Any, n_classes: int) -> Any:
+    """Return the estimator itself, or its sibling for the other kind of target.
+
+    A classifier serves for y, and its regressor for the features; a regressor without a
+    classifier of the same family predicts class indicators.
+    """
+    if n_classes:
+        return estimator if is_classifier(estimator) else sibling(estimator) or estimator
+    if not is_classifier(estimator):
+        return estimator
+    twin = sibling(estimator)
+    if twin is None:
+        raise InputError(
+            f"{type(estimator).__name__} predicts classes, and no regressor of its family is known "
+            "for the features. Say which: residua.learners.Estimator(classifier, x=regressor)."
+        )
+    return twin
+
+
+def sibling(estimator: Any) -> Any | None:
+    """Return the regressor of a classifier's family, or the other way round, if there is one."""
+    if hasattr(estimator, "steps"):
+        name, last = estimator.steps[-1]
+        twin = sibling(last)
+        return None if twin is None else type(estimator)([*estimator.steps[:-1], (name, twin)])
+    kind = type(estimator).__name__
+    back = {twin: name for name, twin in reversed(_LINEAR_TWIN.items())}
+    other = _LINEAR_TWIN.get(kind) or back.get(kind) or _swapped(kind)
+    made = getattr(_public_module(type(estimator)), other, None) if other else None
+    return None if made is None else _with_shared_settings(made(), estimator)
+
+
+def _swapped(kind: str) -> str:
+    if "Classifier" in kind:
+        return kind.replace("Classifier", "Regressor")
+    return kind.replace("Regressor", "Classifier") if "Regressor" in kind else ""
+
+
+def _public_module(kind: type) -> Any:
+    parts = kind.__module__.split(".")
+    public = [part for part in parts if not part.startswith("_")]
+    return importlib.import_module(".".join(public))
+
+
+def _with_shared_settings(twin: Any, estimator: Any) -> Any:
+    defaults = type(estimator)().get_params(deep=False)
+    known = twin.get_params(deep=False)
+    changed = {
+        name: value
+        for name, value in estimator.get_params(deep=False).items()
+        if name in known and name not in _NOT_SHARED and not _same(value, defaults.get(name))
+    }
+    return twin.set_params(**changed)
+
+
+def _same(value: Any, other: Any) -> bool:
+    return value is other or repr(value) == repr(other)

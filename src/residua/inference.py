@@ -1,0 +1,169 @@
+"""From scores to an estimate, its error, a statistic, a p-value and an interval.
+
+Every mean-type method ends here. Its scores are one (n, features) array; their mean is the
+estimate and their sd over √n the standard error (ddof 0, as R's GCM).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.intp]
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+# Scores that vary by less than this share of their scale vary by rounding alone.
+ROUNDING = 1e-12
+SMALLEST_P = float(np.nextafter(0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Tests:
+    """One entry per feature for each of the usual columns."""
+
+    estimate: Array
+    std_error: Array
+    statistic: Array
+    p_value: Array
+    low: Array
+    high: Array
+    is_zero: NDArray[np.bool_]
+
+
+def standard_error(scores: Array, clusters: Whole | None = None) -> Array:
+    """Return the standard error of the scores' mean, robust to clusters where there are any."""
+    if clusters is None:
+        return np.asarray(scores.std(axis=0) / np.sqrt(len(scores)))
+    sums = _cluster_sums(scores, clusters)
+    return np.asarray(np.sqrt(np.square(sums).sum(axis=0)) / len(scores))
+
+
+def covariance(scores: Array, clusters: Whole | None = None) -> Array:
+    """Return the covariance of the scores' means; rows of a cluster may depend on each other."""
+    centred = scores - scores.mean(axis=0)
+    if clusters is not None:
+        centred = _cluster_sums(scores, clusters)
+    return np.asarray(centred.T @ centred / len(scores) ** 2)
+
+
+def _cluster_sums(scores: Array, clusters: Whole) -> Array:
+    sums = np.zeros((int(clusters.max()) + 1, scores.shape[1]))
+    np.add.at(sums, clusters, scores - scores.mean(axis=0))
+    return sums
+
+
+def mean_test(
+    scores: Array,
+    *,
+    scale: Array,
+    degrees: Whole | None = None,
+    alternative: str = "two-sided",
+    factor: float = 1.0,
+    confidence: float = 0.95,
+    clusters: Whole | None = None,
+) -> Tests:
+    """Return the test that each feature's scores have mean zero.
+
+    `degrees` above 1 mark features of several columns: their scores are the combination whose
+    squared statistic is the quadratic form, so p and interval are those of a χ². `factor`
+    multiplies the statistic before it is referred to the normal (LOCO's signed root).
+    """
+    estimate = scores.mean(axis=0)
+    error = standard_error(scores, clusters)
+    is_zero = error * np.sqrt(len(scores)) <= ROUNDING * scale
+    estimate, error = np.where(is_zero, 0.0, estimate), np.where(is_zero, 0.0, error)
+    ratio = factor * np.divide(estimate, error, out=np.zeros_like(estimate), where=error > 0)
+    p_value = normal_p(ratio, alternative)
+    reach = quantile(0.5 + confidence / 2) * error
+    low, high = estimate - reach, estimate + reach
+    statistic = ratio.copy()
+    for j, df in enumerate([] if degrees is None else degrees.tolist()):
+        if df > 1:
+            statistic[j] = ratio[j] ** 2
+            p_value[j] = chi_squared_p(statistic[j], df)
+            low[j], high[j] = _interval_of_length(estimate[j], statistic[j], df, confidence)
+    p_value[is_zero] = 1.0
+    return Tests(estimate, error, statistic, p_value, low, high, is_zero)
+
+
+def normal_p(ratio: Array, alternative: str) -> Array:
+    """Return normal p-values, accurate in the tails and never zero.
+
+    >>> normal_p(np.array([0.0, 40.0]), "two-sided")
+    array([1.e+000, 5.e-324])
+    """
+    from scipy.stats import norm
+
+    if alternative == "two-sided":
+        p = 2 * norm.sf(np.abs(ratio))
+    else:
+        p = norm.sf(ratio) if alternative == "greater" else norm.cdf(ratio)
+    return np.maximum(p, SMALLEST_P)
+
+
+def chi_squared_p(statistic: float, degrees: int) -> float:
+    """Return the upper tail of a χ², never zero."""
+    from scipy.stats import chi2
+
+    return max(float(chi2.sf(statistic, degrees)), SMALLEST_P)
+
+
+def quantile(level: float) -> float:
+    """Return a normal quantile."""
+    from scipy.stats import norm
+
+    return float(norm.ppf(level))
+
+
+def _interval_of_length(
+    estimate: float, statistic: float, degrees: int, confidence: float
+) -> tuple[float, float]:
+    """Return an interval for a length, by inverting the non-central χ² of its square."""
+    if statistic <= 0:
+        return 0.0, 0.0
+    tail = (1 - confidence) / 2
+    bounds = (_noncentrality(statistic, degrees, q) for q in (1 - tail, tail))
+    low, high = (float(estimate * np.sqrt(bound / statistic)) for bound in bounds)
+    return low, high
+
+
+def _noncentrality(statistic: float, degrees: int, level: float) -> float:
+    """Return the non-centrality at which the statistic is the quantile of that level."""
+    from scipy.optimize import brentq
+    from scipy.stats import chi2, ncx2
+
+    if chi2.cdf(statistic, degrees) <= level:
+        return 0.0
+    # ncx2 loses its tails beyond this; there the statistic is as good as normal.
+    if statistic > 1e4:
+        return float((np.sqrt(statistic) - quantile(level)) ** 2)
+    top = (np.sqrt(statistic) + 10) ** 2
+    return float(brentq(lambda x: ncx2.cdf(statistic, degrees, x) - level, 1e-12, top))
+
+
+def combine_repeats(tests: list[Tests]) -> Tests:
+    """Return one test from several cross-fits of the same data.
+
+    The estimate is the median, its error adds the spread between cross-fits, and twice the
+    median p-value is a p-value however the repeats depend on each other (Meinshausen, Meier
+    and Bühlmann 2009).
+    """
+    if len(tests) == 1:
+        return tests[0]
+    estimates = np.array([t.estimate for t in tests])
+    errors = np.array([t.std_error for t in tests])
+    estimate = np.median(estimates, axis=0)
+    error = np.sqrt(np.median(errors**2 + (estimates - estimate) ** 2, axis=0))
+    p_value = np.minimum(1.0, 2 * np.median([t.p_value for t in tests], axis=0))
+    return Tests(
+        estimate,
+        error,
+        np.median([t.statistic for t in tests], axis=0),
+        np.maximum(p_value, SMALLEST_P),
+        np.median([t.low for t in tests], axis=0),
+        np.median([t.high for t in tests], axis=0),
+        np.all([t.is_zero for t in tests], axis=0),
+    )

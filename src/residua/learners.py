@@ -1,0 +1,318 @@
+"""Learners: small frozen values that say how a regression is to be fitted.
+
+A learner prints as the call that makes it, equals another with the same settings, and turns
+into a fresh `Model` for each fit. Defaults are those of the R packages in the paper.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
+
+from residua.data import did_you_mean
+from residua.errors import InputError, MissingExtra
+from residua.estimators import Model
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a model is for.
+
+    The full and the reduced model of a fold have the same `seed`, and `columns` says which
+    columns of the table each sees, so that bags, batches and starting weights are shared.
+    """
+
+    seed: int
+    columns: tuple[int, ...]
+    n_classes: int = 0
+    of_feature: bool = False
+
+
+@dataclass(frozen=True)
+class Learner:
+    """How to fit a regression; each family below is one."""
+
+    name: ClassVar[str] = ""
+    about: ClassVar[str] = ""
+    is_linear: ClassVar[bool] = False
+
+    @property
+    def takes_gaps(self) -> bool:
+        """Return whether the learner wants missing values as NaN rather than filled."""
+        return False
+
+    def model(self, fit: Fit) -> Model:
+        """Return a fresh model for one fit."""
+        raise NotImplementedError
+
+    def check(self, *, n_classes: int, weighted: bool) -> None:
+        """Raise a sentence where this learner cannot serve."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings as plain values."""
+        return {"name": self.name, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Linear(Learner):
+    """Least squares (R's lm), or ridge; logistic regression for classes.
+
+    >>> Linear()
+    Linear(ridge=0.0)
+    """
+
+    name: ClassVar[str] = "linear"
+    about: ClassVar[str] = "least squares (R lm) or ridge; logistic regression for classes"
+    is_linear: ClassVar[bool] = True
+    ridge: float = 0.0
+
+    def __post_init__(self) -> None:
+        _at_least(self, 0.0, "ridge")
+
+    def model(self, fit: Fit) -> Model:
+        from residua.estimators.linear import LinearModel
+
+        return LinearModel(ridge=self.ridge, n_classes=fit.n_classes)
+
+
+@dataclass(frozen=True)
+class Splines(Learner):
+    """A smooth curve per column (R's gam::gam with s(x, df = 4)); df="gcv" lets the data choose."""
+
+    name: ClassVar[str] = "splines"
+    about: ClassVar[str] = "additive smooth curves (R gam); df=4, or df='gcv' chosen by the data"
+    df: float | str = 4
+
+    def __post_init__(self) -> None:
+        if self.df != "gcv":
+            _at_least(self, 1, "df")
+
+    def model(self, fit: Fit) -> Model:
+        from residua.estimators.splines import AdditiveSplines
+
+        return AdditiveSplines(df=self.df, n_classes=fit.n_classes)
+
+
+@dataclass(frozen=True)
+class Boosting(Learner):
+    """Boosted trees (R's gbm); `splits` is gbm's interaction.depth, the splits of a tree."""
+
+    name: ClassVar[str] = "boosting"
+    about: ClassVar[str] = "boosted trees (R gbm); splits=1 is additive, 4 sees interactions"
+    trees: int = 100
+    splits: int = 1
+    shrinkage: float = 0.1
+    bag: float = 0.5
+    min_node: int = 10
+
+    def __post_init__(self) -> None:
+        _at_least(self, 1, "trees", "splits", "min_node")
+        _at_least(self, 1e-6, "shrinkage", "bag")
+        if self.bag > 1:
+            raise InputError(f"Boosting(bag={self.bag}) must be a share of the rows, at most 1.")
+
+    def model(self, fit: Fit) -> Model:
+        from residua.estimators.boosting import GradientBoosting
+
+        return GradientBoosting(**asdict(self), n_classes=fit.n_classes, seed=fit.seed)
+
+
+@dataclass(frozen=True)
+class Kernel(Learner):
+    """A support vector machine with the Gaussian kernel (R's ksvm), or kernel ridge."""
+
+    name: ClassVar[str] = "kernel"
+    about: ClassVar[str] = "Gaussian support vector machine (R ksvm); kind='ridge': kernel ridge"
+    C: float = 1.0
+    epsilon: float = 0.1
+    sigma: float | None = None
+    kind: str = "svr"
+
+    def __post_init__(self) -> None:
+        _at_least(self, 1e-12, "C")
+        _at_least(self, 0.0, "epsilon")
+        if self.sigma is not None:
+            _at_least(self, 1e-12, "sigma")
+        if self.kind not in ("svr", "ridge"):
+            raise InputError(f"Kernel(kind={self.kind!r}) is not known. Use 'svr' or 'ridge'.")
+
+    def model(self, fit: Fit) -> Model:
+        from residua.estimators.kernel import KernelMachine
+
+        return KernelMachine(**asdict(self), n_classes=fit.n_classes)
+
+
+@dataclass(frozen=True)
+class Network(Learner):
+    """A neural network of ReLU layers trained by Adam; needs torch."""
+
+    name: ClassVar[str] = "network"
+    about: ClassVar[str] = "neural network (torch); needs pip install 'residua[nn]'"
+    hidden: tuple[int, ...] = (50,)
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    batch: int = 256
+    epochs: int = 200
+
+    def __post_init__(self) -> None:
+        width = (self.hidden,) if isinstance(self.hidden, int) else tuple(self.hidden)
+        object.__setattr__(self, "hidden", width)
+        if not width or min(width) < 1:
+            raise InputError(
+                f"Network(hidden={width}) needs at least one layer of width 1 or more."
+            )
+        _at_least(self, 1, "batch", "epochs")
+        _at_least(self, 1e-12, "lr")
+        _at_least(self, 0.0, "weight_decay")
+
+    def check(self, *, n_classes: int, weighted: bool) -> None:
+        """Raise where torch is missing."""
+        from importlib.util import find_spec
+
+        if find_spec("torch") is None:
+            raise MissingExtra("learner='network'", "nn")
+
+    def model(self, fit: Fit) -> Model:
+        from residua.estimators.network import NeuralNetwork
+
+        return NeuralNetwork(
+            **asdict(self), n_classes=fit.n_classes, seed=fit.seed, columns=fit.columns
+        )
+
+
+@dataclass(frozen=True)
+class SingleIndex(Learner):
+    """A smooth function of one weighted sum of the columns (R's gplsim)."""
+
+    name: ClassVar[str] = "single_index"
+    about: ClassVar[str] = "a smooth function of one weighted sum of the features (R gplsim)"
+
+    def model(self, fit: Fit) -> Model:
+        from residua.estimators.single_index import SingleIndexModel
+
+        return SingleIndexModel(n_classes=fit.n_classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimator(Learner):
+    """Any scikit-learn estimator or pipeline, and optionally another for the features."""
+
+    name: ClassVar[str] = "estimator"
+    about: ClassVar[str] = "any scikit-learn estimator or pipeline (in Python)"
+    y: Any
+    x: Any = None
+
+    def __repr__(self) -> str:
+        shown = repr(self.y) if self.x is None else f"{self.y!r}, x={self.x!r}"
+        return f"Estimator({' '.join(shown.split())})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Estimator) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    @property
+    def takes_gaps(self) -> bool:
+        """Return whether the estimators say that they take NaN."""
+        from residua.estimators.wrapped import takes_gaps
+
+        return all(takes_gaps(e) for e in (self.y, self.x) if e is not None)
+
+    def check(self, *, n_classes: int, weighted: bool) -> None:
+        """Raise a sentence where the estimator does not fit the target."""
+        from residua.estimators.wrapped import for_target, is_classifier, weight_name
+
+        kind = type(self.y).__name__
+        if is_classifier(self.y) and not n_classes:
+            raise InputError(
+                f"{kind} predicts classes but the target is a number. Use a regressor, or "
+                "task='classification'."
+            )
+        chosen = for_target(self.y, n_classes)
+        if n_classes and is_classifier(chosen) and not hasattr(chosen, "predict_proba"):
+            raise InputError(
+                f"{kind} gives no probabilities (predict_proba), which the tests need. Wrap it in "
+                "sklearn.calibration.CalibratedClassifierCV."
+            )
+        for_target(self.x if self.x is not None else self.y, 0)
+        if weighted:
+            weight_name(chosen)
+
+    def model(self, fit: Fit) -> Model:
+        from residua.estimators.wrapped import WrappedEstimator
+
+        chosen = self.x if fit.of_feature and self.x is not None else self.y
+        return WrappedEstimator(chosen, seed=fit.seed, n_classes=fit.n_classes)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the estimator as text."""
+        return {"name": self.name, "estimator": repr(self)}
+
+
+LEARNERS: dict[str, type[Learner]] = {
+    kind.name: kind for kind in (Linear, Splines, Boosting, Kernel, Network, SingleIndex)
+}
+
+
+def get_learner(given: Any) -> Learner:
+    """Return the learner that a name, a value or a scikit-learn estimator stands for.
+
+    >>> get_learner("boosting(trees=200)")
+    Boosting(trees=200, splits=1, shrinkage=0.1, bag=0.5, min_node=10)
+    """
+    if isinstance(given, Learner):
+        return given
+    if isinstance(given, str):
+        return _named(given)
+    if isinstance(given, type) or not (hasattr(given, "fit") and hasattr(given, "predict")):
+        raise InputError(
+            f"learner={given!r} is neither a name ({', '.join(LEARNERS)}) nor an object with fit "
+            "and predict."
+        )
+    return Estimator(given)
+
+
+def _named(text: str) -> Learner:
+    match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text, re.DOTALL)
+    name = match[1].lower() if match else text
+    if match is None or name not in LEARNERS:
+        raise InputError(f"There is no learner '{name}'.{did_you_mean(name, LEARNERS)}")
+    return from_settings({"name": name, **_arguments(text, match[2] or "")})
+
+
+def _arguments(text: str, inside: str) -> dict[str, Any]:
+    try:
+        call = ast.parse(f"f({inside})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        assert not call.args
+        return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+    except (AssertionError, SyntaxError, ValueError):
+        raise InputError(
+            f"The learner '{text}' cannot be read. Write it as boosting(trees=200, splits=2)."
+        ) from None
+
+
+def from_settings(settings: Mapping[str, Any]) -> Learner:
+    """Return the learner that `settings()` described."""
+    kind = LEARNERS[settings["name"]]
+    given = {name: value for name, value in settings.items() if name != "name"}
+    known = [f.name for f in fields(kind)]
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known) if known else " It has none."
+            raise InputError(f"'{kind.name}' has no setting '{name}'.{hint}")
+    return kind(**given)
+
+
+def _at_least(learner: Learner, least: float, *names: str) -> None:
+    """Raise where a setting is not a number of at least `least`."""
+    for name in names:
+        value = getattr(learner, name)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= least:
+            raise InputError(
+                f"{type(learner).__name__}({name}={value!r}) must be a number, {least:g} or more."
+            )

@@ -1,0 +1,116 @@
+"""The generalised covariance measure.
+
+Shah and Peters, "The hardness of conditional independence testing and the generalised
+covariance measure", Annals of Statistics 48 (2020). A feature of several columns, or a target
+of three or more classes, is tested by the quadratic form of all products at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from residua.inference import covariance
+from residua.residuals import Residuals
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.intp]
+
+# Directions whose variance is below this share of the largest say the same as the others.
+SAME_DIRECTION = 1e-9
+
+
+def gcm(residuals: Residuals, rng: Generator) -> Array:
+    """Return the product of what is left of x_j and what is left of y."""
+    features = range(residuals.data.n_features)
+    return np.column_stack([_feature_scores(residuals, j) for j in features])
+
+
+def _feature_scores(residuals: Residuals, j: int) -> Array:
+    products = _products(residuals, j)
+    if products.shape[1] == 0:
+        return np.zeros(len(products))
+    return products[:, 0] if products.shape[1] == 1 else _combined(residuals, j, products)
+
+
+def _products(residuals: Residuals, j: int) -> Array:
+    """Return x-residual times y-residual for every pair of their columns."""
+    x, y = residuals.feature(j)
+    return residuals.weighted((x[:, :, None] * y[:, None, :]).reshape(len(x), -1))
+
+
+def _combined(residuals: Residuals, j: int, products: Array) -> Array:
+    """Return the one combination of the products whose squared statistic is the χ².
+
+    With weights Σ⁻¹m on products of mean m and covariance Σ, mean² over variance is m'Σ⁻¹m.
+    They are scaled so that the mean is the multiple correlation of the residuals.
+    """
+    inverse, _ = _inverse(residuals, products)
+    direction = inverse @ products.mean(axis=0)
+    scores = products @ direction
+    mean = float(scores.mean())
+    if mean <= 0:
+        return np.zeros(len(products))
+    return np.asarray(scores * (_multiple_correlation(residuals, j) / mean))
+
+
+def _inverse(residuals: Residuals, products: Array) -> tuple[Array, int]:
+    """Return the inverse covariance of the products' means and its rank, after standardising."""
+    sigma = covariance(products, residuals.clusters)
+    sd = np.sqrt(np.diag(sigma))
+    # A column the rest determine exactly leaves rounding only: it must not enter.
+    alive = sd > 1e-10 * sd.max() if sd.max() > 0 else np.zeros(len(sd), dtype=bool)
+    scale = np.where(alive, 1 / np.where(alive, sd, 1.0), 0.0)
+    values, vectors = np.linalg.eigh(sigma * np.outer(scale, scale))
+    kept = values > SAME_DIRECTION * max(values.max(initial=0.0), 1e-300)
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    return inverse * np.outer(scale, scale), int(kept.sum())
+
+
+def _multiple_correlation(residuals: Residuals, j: int) -> float:
+    """Return the length of the whitened cross-covariance of the residuals, between 0 and 1."""
+    x, y = residuals.feature(j)
+    w = np.ones(len(x)) if residuals.weights is None else residuals.weights
+    cross = (w[:, None] * x).T @ y / len(x)
+    x_inverse, y_inverse = (np.linalg.pinv((w[:, None] * v).T @ v / len(v)) for v in (x, y))
+    squared = float(np.trace(x_inverse @ cross @ y_inverse @ cross.T))
+    return float(np.sqrt(max(squared, 0.0) / min(x.shape[1], y.shape[1])))
+
+
+def degrees_of_freedom(residuals: Residuals) -> Whole:
+    """Return the degrees of freedom of each feature: the rank of its products."""
+    return np.array(
+        [_degrees(residuals, j) for j in range(residuals.data.n_features)], dtype=np.intp
+    )
+
+
+def _degrees(residuals: Residuals, j: int) -> int:
+    products = _products(residuals, j)
+    return products.shape[1] if products.shape[1] < 2 else _inverse(residuals, products)[1]
+
+
+def product_scale(residuals: Residuals) -> Array:
+    """Return sd of the feature times sd of y: the size a product can have."""
+    data = residuals.data
+    y_sd = np.sqrt(residuals.mean_loss)
+    return np.array(
+        [
+            data.X[:, f.columns[0]].std() * y_sd if len(f.columns) == 1 else 1.0
+            for f in data.features
+        ]
+    )
+
+
+def correlation_scale(residuals: Residuals) -> Array:
+    """Return what a feature's estimate is divided by to read as a correlation."""
+    return np.array([_correlation_scale(residuals, j) for j in range(residuals.data.n_features)])
+
+
+def _correlation_scale(residuals: Residuals, j: int) -> float:
+    x, y = residuals.feature(j)
+    if x.shape[1] * y.shape[1] != 1:
+        return 1.0
+    w = residuals.weights
+    size = np.average(x[:, 0] ** 2, weights=w) * np.average(y[:, 0] ** 2, weights=w)
+    return float(np.sqrt(size)) or 1.0

@@ -1,0 +1,75 @@
+"""What a useless feature gains by standing in for its neighbours.
+
+Dropout and permutation ask what the fitted model uses. A model never knows its coefficients
+exactly, and among correlated features the errors compensate: it leans a little on a useless
+feature and a little less on its neighbours. Take that feature away without a refit and the
+loss rises, although the feature is useless. For least squares with noise variance σ², n training
+rows and variance inflation V = 1/(1 − R²) of the feature on the others, the lean δ has variance
+Vσ²/n, and the expected rise is
+
+    permutation   2 (V − 1) σ²/n          dropout   (V − 2) σ²/n
+
+Uncorrected, permutation rejects 20% of nulls at AR(.7) and 57% at AR(.9). So the expected rise
+is taken off the scores, and since δ² varies as much as its mean, the spread of the scores is
+widened by that much too. For features without correlated neighbours nothing changes, and for
+useful ones the rise, of order 1/n, is soon small beside their gain.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residua.inference import standard_error
+from residua.residuals import Residuals
+
+Array = NDArray[np.float64]
+
+# δ² is a χ² of one degree of freedom, whose 95% point lies 1.73 × 1.645 means above its mean; the
+# margin to 2 covers that σ² and V are estimated (measured: nulls rejected at most 5.5%).
+WIDEN = 2.0
+
+
+def less_standing_in(residuals: Residuals, gains: Array, *, weight: float, free: float) -> Array:
+    """Return the gains without what standing in explains: weight × (V − free) σ²/n a feature."""
+    if not residuals.n_train:
+        return gains
+    excess = np.maximum(0.0, inflation(residuals) - free)
+    shift = weight * excess * _loss_per_row(residuals)
+    mean, error = gains.mean(axis=0), standard_error(gains, residuals.clusters)
+    used = error > 0
+    widen = np.sqrt(1 + np.divide(WIDEN * shift, error, out=np.zeros_like(error), where=used) ** 2)
+    return np.asarray(mean - np.where(used, shift, 0.0) + widen * (gains - mean))
+
+
+def _loss_per_row(residuals: Residuals) -> float:
+    """Return the loss one useless coefficient costs: σ²/n, or for a log-loss ½/n a class."""
+    data = residuals.data
+    if data.classes:
+        return 0.5 * (data.n_classes - 1) / residuals.n_train
+    return float(residuals.loss_given_all.mean()) / residuals.n_train
+
+
+def inflation(residuals: Residuals) -> Array:
+    """Return the variance inflation of each feature, the mean over its columns.
+
+    The covariance is shrunk (Ledoit and Wolf 2004), so that many columns and few rows do not
+    pass for collinearity.
+    """
+    from sklearn.covariance import ledoit_wolf
+
+    data = residuals.data
+    if data.X.shape[1] < 2:
+        return np.ones(data.n_features)
+    scaled = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
+    covariance = ledoit_wolf(scaled)[0]
+    precision = np.linalg.pinv(covariance, hermitian=True)
+    blocks = [np.array(feature.columns, dtype=int) for feature in data.features]
+    return np.array([_block_inflation(covariance, precision, block) for block in blocks])
+
+
+def _block_inflation(covariance: Array, precision: Array, columns: NDArray[np.intp]) -> float:
+    if len(columns) == 0:
+        return 1.0
+    square = np.ix_(columns, columns)
+    return float(np.sum(covariance[square] * precision[square])) / len(columns)

@@ -1,0 +1,197 @@
+"""Residuals: the shared models planned, handed to an engine, and what they leave over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residua.data import Dataset, Rows
+from residua.engines import Outcome, Plan, Task, plain
+from residua.learners import Learner
+
+Array = NDArray[np.float64]
+NEEDS = ("y_given_all", "y_given_rest", "x_given_rest", "y_dropped", "y_permuted")
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What is left of y and of each feature, out of fold, and each row's loss.
+
+    Rows are the tested rows in the order of the table. `y_given_rest` and the losses have a
+    column per feature, `x_given_rest` a column per column of `data.X`. With three or more
+    classes what is left of y has one more axis: a column per class but the first. `n_train` is
+    the rows a model learned from, 0 where it was tested on those same rows.
+    """
+
+    data: Dataset
+    rows: Rows
+    arrays: Mapping[str, Array]
+    failures: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    fits: Mapping[str, int] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    n_folds: int = 1
+    n_train: int = 0
+
+    @property
+    def y_given_all(self) -> Array:
+        return self.arrays["y_given_all"]
+
+    @property
+    def y_given_rest(self) -> Array:
+        return self.arrays["y_given_rest"]
+
+    @property
+    def x_given_rest(self) -> Array:
+        return self.arrays["x_given_rest"]
+
+    @property
+    def loss_given_all(self) -> Array:
+        """Return each row's loss under the full model, as a column beside the features."""
+        return self.arrays["loss_given_all"][:, None]
+
+    @property
+    def loss_given_rest(self) -> Array:
+        return self.arrays["loss_given_rest"]
+
+    @property
+    def loss_dropped(self) -> Array:
+        return self.arrays["loss_dropped"]
+
+    @property
+    def loss_permuted(self) -> Array:
+        return self.arrays["loss_permuted"]
+
+    @property
+    def weights(self) -> Array | None:
+        """Return the weights of the tested rows, scaled to mean one."""
+        if self.data.weights is None:
+            return None
+        weights = self.data.weights[self.rows]
+        return np.asarray(weights / weights.mean())
+
+    @property
+    def clusters(self) -> Rows | None:
+        return None if self.data.clusters is None else self.data.clusters[self.rows]
+
+    def weighted(self, scores: Array) -> Array:
+        """Return scores whose plain mean and sd are the weighted mean and its sd.
+
+        A row with weight w stands at mean + w (score − mean): the influence of that row on
+        the weighted mean. So estimate, error and efficiency still come from one array.
+        """
+        if self.weights is None:
+            return scores
+        w = self.weights.reshape(-1, *[1] * (scores.ndim - 1))
+        mean = (w * scores).mean(axis=0)
+        return np.asarray(mean + w * (scores - mean))
+
+    def feature(self, j: int) -> tuple[Array, Array]:
+        """Return what is left of a feature, (n, columns), and of y given the rest, (n, classes)."""
+        x = self.x_given_rest[:, list(self.data.features[j].columns)]
+        y = self.y_given_rest[:, j]
+        return x, y.reshape(len(y), -1)
+
+    def failure(self, needs: Iterable[str], feature: int) -> str:
+        """Return why a feature has no score, or nothing."""
+        for need in needs:
+            for key in ((need, feature), (need, -1)):
+                if key in self.failures:
+                    return self.failures[key]
+        return ""
+
+    @property
+    def mean_loss(self) -> float:
+        """Return the loss of predicting the mean: Var(Y), or for classes the entropy."""
+        return _mean_loss(self.data)
+
+
+def _mean_loss(data: Dataset) -> float:
+    everything = np.arange(data.n_rows, dtype=np.intp)
+    losses = data.loss(data.mean_prediction(everything, data.n_rows), everything)
+    return float(np.average(losses, weights=data.weights))
+
+
+def fit_residuals(plan: Plan) -> Residuals:
+    """Return what every regression of the plan leaves over, each fitted once."""
+    return gather(plan, engine_for(plan.learner)(plan))
+
+
+def engine_for(learner: Learner) -> Callable[[Plan], list[Outcome]]:
+    """Return the engine that fits this learner's models."""
+    return plain.run
+
+
+def gather(plan: Plan, outcomes: list[Outcome]) -> Residuals:
+    """Return the outcomes of all folds put side by side, in the order of the rows."""
+    rows = np.sort(np.concatenate([test for _, test in plan.folds]))
+    arrays = _empty(plan, len(rows))
+    failures: dict[tuple[str, int], str] = {}
+    for task, outcome in zip(plan.tasks, outcomes, strict=True):
+        if outcome.failure:
+            where = f"fold {task.fold + 1}: " if len(plan.folds) > 1 else ""
+            failures.setdefault((task.need, task.feature), where + outcome.failure)
+            continue
+        _place(plan, task, outcome, arrays, np.searchsorted(rows, plan.folds[task.fold][1]))
+    fits, seconds = _cost(plan, outcomes)
+    return Residuals(
+        plan.data, rows, arrays, failures, fits, seconds, len(plan.folds), _n_train(plan)
+    )
+
+
+def _n_train(plan: Plan) -> int:
+    """Return how many rows a model learned from, 0 where it was tested on the same rows."""
+    if any(len(np.intersect1d(train, test)) for train, test in plan.folds):
+        return 0
+    return int(np.mean([len(train) for train, _ in plan.folds]))
+
+
+def _empty(plan: Plan, n_rows: int) -> dict[str, Array]:
+    data, classes = plan.data, (plan.data.n_classes - 1,) if plan.data.n_classes > 2 else ()
+    shapes: dict[str, Any] = {}
+    if any(task.need == "y_given_all" for task in plan.tasks):
+        shapes |= {"y_given_all": (n_rows, *classes), "loss_given_all": (n_rows,)}
+    if "y_given_rest" in plan.needs:
+        shapes["y_given_rest"] = (n_rows, data.n_features, *classes)
+        shapes["loss_given_rest"] = (n_rows, data.n_features)
+    if "x_given_rest" in plan.needs:
+        shapes["x_given_rest"] = (n_rows, data.X.shape[1])
+    for need in ("dropped", "permuted"):
+        if f"y_{need}" in plan.needs:
+            shapes[f"loss_{need}"] = (n_rows, data.n_features)
+    return {name: np.zeros(shape) for name, shape in shapes.items()}
+
+
+def _place(plan: Plan, task: Task, outcome: Outcome, arrays: dict[str, Array], at: Rows) -> None:
+    """Put what one task left over where it belongs."""
+    data, test = plan.data, plan.folds[task.fold][1]
+    prediction = outcome.prediction
+    assert prediction is not None
+    if task.need == "x_given_rest":
+        columns = np.array(data.features[task.feature].columns)
+        arrays["x_given_rest"][np.ix_(at, columns)] = data.X[np.ix_(test, columns)] - prediction
+    elif task.need == "y_given_rest":
+        arrays["y_given_rest"][at, task.feature] = data.left(prediction, test)
+        arrays["loss_given_rest"][at, task.feature] = data.loss(prediction, test)
+    else:
+        arrays["y_given_all"][at] = data.left(prediction, test)
+        arrays["loss_given_all"][at] = data.loss(prediction, test)
+        if outcome.dropped is not None:
+            arrays["loss_dropped"][at] = outcome.dropped
+        if outcome.permuted is not None:
+            arrays["loss_permuted"][at] = outcome.permuted
+
+
+def _cost(plan: Plan, outcomes: list[Outcome]) -> tuple[dict[str, int], dict[str, float]]:
+    """Return how many models each need took, and how many seconds."""
+    fits = dict.fromkeys(NEEDS, 0)
+    seconds = dict.fromkeys(NEEDS, 0.0)
+    for task, outcome in zip(plan.tasks, outcomes, strict=True):
+        fits[task.need] += plan.models(task)
+        seconds[task.need] += outcome.seconds
+        seconds["y_dropped"] += outcome.seconds_dropped
+        seconds["y_permuted"] += outcome.seconds_permuted
+    return fits, seconds

@@ -1,0 +1,1 @@
+"""Simulation studies: the paper's models, and what the tests make of them."""
