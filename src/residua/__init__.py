@@ -10,6 +10,7 @@ True
 from residua import learners
 from residua.assess import assess
 from residua.data import Dataset
+from residua.efficiency import relative_efficiency, relative_variability
 from residua.errors import InputError, MissingExtra
 from residua.methods import METHODS
 from residua.report import write_report
@@ -30,6 +31,8 @@ __all__ = [
     "draw",
     "fit_residuals",
     "learners",
+    "relative_efficiency",
+    "relative_variability",
     "scenario",
     "write_report",
 ]

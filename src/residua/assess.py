@@ -81,8 +81,8 @@ def assess(
     >>> import residua
     >>> X, y = residua.draw("linear", n_rows=300, seed=1)
     >>> result = residua.assess(X, y, learner="linear", methods=["gcm"])
-    >>> result.selected["gcm"]
-    ['x2', 'x3', 'x4', 'x5', 'x6', 'x7', 'x8']
+    >>> {"x5", "x6", "x7", "x8"} <= set(result.selected["gcm"])
+    True
     """
     settings = {name: value for name, value in locals().items() if name != "progress"}
     return prepare(**settings).run(progress)

@@ -6,6 +6,7 @@ import hashlib
 import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -268,7 +269,7 @@ def _about(
         "models": sum(fits.values()),
         "fits": {m.name: sum(fits[need] for need in m.needs) for m in methods},
         "seconds": {m.name: sum(seconds[need] for need in m.needs) for m in methods},
-        "versions": versions(),
+        "versions": dict(_versions()),
     }
 
 
@@ -279,7 +280,8 @@ def fingerprint(data: Dataset) -> str:
     return digest.hexdigest()
 
 
-def versions() -> dict[str, str]:
+@cache
+def _versions() -> dict[str, str]:
     """Return the versions that the numbers depend on."""
     from importlib.metadata import PackageNotFoundError, version
 

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
 from typing import Any
 
@@ -25,7 +26,10 @@ Rows = NDArray[np.intp]
 MIN_ROWS = 10
 MAX_LEVELS = 20
 MAX_CLASSES = 50
-LARGEST = 1e100
+MIN_CLUSTERS = 5
+# Errors of scores are fourth powers of the numbers; beyond these they would overflow or vanish.
+LARGEST, SMALLEST = 1e60, 1e-60
+MOST_CELLS = 10**9
 PROBABILITY_FLOOR = 1e-6
 TASKS = ("auto", "regression", "classification")
 
@@ -71,7 +75,7 @@ class Dataset:
     ) -> Dataset:
         """Return the checked table, or raise InputError with the column and the cure."""
         if task not in TASKS:
-            raise InputError(f"task={task!r} is not known. Use one of {', '.join(TASKS)}.")
+            raise InputError(f"task={task!r} is not known.{did_you_mean(task, TASKS)}")
         table = columns_of(X)
         target = y if isinstance(y, str) else str(getattr(y, "name", None) or "y")
         y, sample_weight, clusters = (_taken(table, v) for v in (y, sample_weight, clusters))
@@ -165,38 +169,87 @@ class _Raw:
         return len(self.values)
 
 
+NOT_A_TABLE = "X is not a table. Give a dataframe or a two-dimensional array."
+
+
 def columns_of(X: Any) -> dict[str, _Raw]:
     """Return the columns of any table by name, in the order they came."""
     if hasattr(X, "toarray"):
-        X = X.toarray()
-    if isinstance(X, Mapping) or _is_object_array(X):
-        import pandas as pd
-
-        X = pd.DataFrame(X).infer_objects()
-    if any(hasattr(X, mark) for mark in ("collect_schema", "column_names", "columns")):
+        X = _dense(X)
+    if _is_frame(X):
         return _frame_columns(X)
+    if isinstance(X, Mapping):
+        return _frame_columns(_as_frame(X))
+    if isinstance(X, (list, tuple)) and len(X) and _is_row(X[0]):
+        return _frame_columns(_frame_of_rows(X))
     return _array_columns(X)
 
 
-def _is_object_array(X: Any) -> bool:
-    if isinstance(X, np.ndarray):
-        return bool(X.ndim == 2 and X.dtype.kind in "OUS")
-    return isinstance(X, list) and len(X) > 0 and any(isinstance(v, str) for v in np.ravel(X[0]))
+def _is_frame(X: Any) -> bool:
+    marks = ("collect_schema", "column_names", "columns")
+    return not isinstance(X, type) and any(hasattr(X, mark) for mark in marks)
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, (Mapping, list, tuple)) or getattr(value, "ndim", 0) == 1
+
+
+def _dense(X: Any) -> Any:
+    if np.prod(X.shape, dtype=float) > MOST_CELLS:
+        raise InputError(
+            f"X is sparse and has {X.shape[0]:,} rows and {X.shape[-1]:,} columns, too many to "
+            "test. Choose the columns that matter to you first."
+        )
+    return X.toarray()
+
+
+def _frame_of_rows(rows: Any) -> Any:
+    if len({len(row) for row in rows if hasattr(row, "__len__")}) > 1:
+        raise InputError("X has rows of different lengths. Give every row all its columns.")
+    return _as_frame(list(rows))
+
+
+def _as_frame(X: Any) -> Any:
+    """Return a pandas frame; columns without names are called x0, x1, …"""
+    import pandas as pd
+
+    try:
+        frame = pd.DataFrame(X).infer_objects()
+    except (TypeError, ValueError):
+        raise InputError(
+            "X has columns of different lengths. Give all of them one length."
+        ) from None
+    if isinstance(frame.columns, pd.RangeIndex):
+        frame.columns = pd.Index([f"x{j}" for j in range(frame.shape[1])])
+    return frame
 
 
 def _array_columns(X: Any) -> dict[str, _Raw]:
     try:
-        array = np.asarray(X, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError("X is not a table. Give a dataframe or a two-dimensional array.") from None
+        array = np.asanyarray(X)
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(NOT_A_TABLE) from None
+    if array.ndim == 0 or len(array) == 0:
+        raise InputError(NOT_A_TABLE)
+    if array.dtype.names and array.ndim == 1:
+        return _frame_columns(_as_frame(array))
     if array.ndim != 2:
         cure = "X.reshape(-1, 1) makes one feature of it" if array.ndim == 1 else "use two"
         raise InputError(f"X has {plural(array.ndim, 'dimension')}, not rows and columns: {cure}.")
-    return {f"x{j}": _Raw(array[:, j]) for j in range(array.shape[1])}
+    if array.dtype.kind not in "fiub":
+        return _frame_columns(_as_frame(np.asarray(array)))
+    numbers = _without_mask(array)
+    return {f"x{j}": _Raw(numbers[:, j]) for j in range(numbers.shape[1])}
+
+
+def _without_mask(array: NDArray[Any]) -> Array:
+    """Return an array as numbers, NaN where it was masked."""
+    return np.asarray(np.ma.filled(array.astype(float), np.nan))
 
 
 def _frame_columns(X: Any) -> dict[str, _Raw]:
-    _check_names(_raw_names(X))
+    names = _raw_names(X)
+    _check_names(names)
     import narwhals as nw
 
     try:
@@ -204,12 +257,9 @@ def _frame_columns(X: Any) -> dict[str, _Raw]:
         if isinstance(frame, nw.LazyFrame):
             frame = frame.collect()
     except TypeError:
-        raise InputError("X is not a dataframe narwhals can read. Use pandas or polars.") from None
-    names = _raw_names(X)
-    return {
-        _clean_name(name, at): _series(_clean_name(name, at), frame[:, at])
-        for at, name in enumerate(names)
-    }
+        raise InputError(NOT_A_TABLE) from None
+    clean = [_clean_name(name, at) for at, name in enumerate(names)]
+    return {name: _series(f"Column '{short(name)}'", frame[:, at]) for at, name in enumerate(clean)}
 
 
 def _raw_names(X: Any) -> list[Any]:
@@ -234,7 +284,7 @@ def _check_names(names: list[Any]) -> None:
         )
 
 
-def _series(name: str, series: Any) -> _Raw:
+def _series(what: str, series: Any) -> _Raw:
     """Return a dataframe's column as numbers or labels."""
     import narwhals as nw
 
@@ -248,14 +298,16 @@ def _series(name: str, series: Any) -> _Raw:
     if dtype == nw.Duration:
         return _Raw(np.asarray(series.dt.total_microseconds().cast(nw.Float64).to_numpy()) / 1e6)
     if dtype.is_nested():
-        raise InputError(f"Column '{short(name)}' holds lists or records. Split it into columns.")
-    return objects(name, series.to_list())
+        raise InputError(f"{what} holds lists or records. Split it into columns.")
+    return objects(what, series.to_list())
 
 
 def _days(series: Any) -> Array:
     import narwhals as nw
 
-    stamps = series.cast(nw.Datetime("us")).dt.timestamp("us").cast(nw.Float64).to_numpy()
+    if series.dtype == nw.Date:
+        series = series.cast(nw.Datetime("us"))
+    stamps = series.dt.timestamp("us").cast(nw.Float64).to_numpy()
     return np.asarray(stamps, dtype=float) / 86_400e6
 
 
@@ -264,36 +316,54 @@ def _labels(values: Iterable[Any]) -> NDArray[Any]:
 
 
 def _is_gap(value: Any) -> bool:
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return True
-    return bool(value != value) if not isinstance(value, str) else False
-
-
-def objects(name: str, values: list[Any]) -> _Raw:
-    """Return a column of Python objects as numbers where all are numbers, else as labels."""
+    if value is None or isinstance(value, str):
+        return value is None or not value.strip()
     try:
-        there = [v for v in values if not _is_gap(v)]
-    except (TypeError, ValueError):
-        raise InputError(
-            f"Column '{short(name)}' holds objects that are neither numbers nor text. Drop it."
-        ) from None
-    numbers = [_number(v) for v in there]
-    texts = [str(v) for v, number in zip(there, numbers, strict=True) if number is None]
-    if there and not texts:
-        return _Raw(np.array([np.nan if _is_gap(v) else _number(v) for v in values], dtype=float))
+        return bool(value != value)
+    except (TypeError, ArithmeticError):
+        return True  # pandas' NA and a signalling Decimal refuse to be compared
+
+
+def objects(what: str, values: list[Any]) -> _Raw:
+    """Return a column of Python objects as numbers where all are numbers, else as labels."""
+    for value in values:
+        if isinstance(value, (list, tuple, dict, set, np.ndarray)):
+            raise InputError(f"{what} holds lists or records. Split it into columns.")
+        if isinstance(value, complex):
+            raise InputError(f"{what} holds complex numbers. Split it into two columns of numbers.")
+    gaps = [_is_gap(v) for v in values]
+    there = [v for v, gap in zip(values, gaps, strict=True) if not gap]
+    texts = [str(v) for v in there if _number(v) is None]
+    if not texts:
+        numbers = [None if gap else _number(v) for v, gap in zip(values, gaps, strict=True)]
+        return _Raw(np.array(numbers, dtype=float))
     if len(texts) <= 0.2 * len(there):
         raise InputError(
-            f"Column '{short(name)}' has text among its numbers ({listed(sorted(set(texts)), 3)}). "
+            f"{what} has text among its numbers ({listed(sorted(set(texts)), 3)}). "
             "Leave those cells blank or correct them; a true category needs a category dtype."
         )
     return _Raw(_labels(values), is_label=True)
 
 
 def _number(value: Any) -> float | None:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, date):
+        return _day(value)
     try:
         return float(value)
+    except OverflowError:
+        return np.inf
     except (TypeError, ValueError):
         return None
+
+
+def _day(value: date) -> float:
+    """Return a date or a time of day as days since 1970, as a column of dates gives them."""
+    if isinstance(value, datetime):
+        start = datetime(1970, 1, 1, tzinfo=UTC if value.tzinfo else None)
+        return (value - start).total_seconds() / 86_400
+    return float(value.toordinal() - date(1970, 1, 1).toordinal())
 
 
 def _taken(table: dict[str, _Raw], given: Any) -> Any:
@@ -305,17 +375,15 @@ def _taken(table: dict[str, _Raw], given: Any) -> Any:
     return table.pop(given)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: Any, known: Iterable[str]) -> str:
     """Return a hint with the nearest known names, or the known ones where none is near.
 
     >>> did_you_mean("prize", ["price", "area"])
     " Did you mean 'price'?"
     """
     known = list(known)
-    near = get_close_matches(name, known, n=2, cutoff=0.5)
-    return (
-        f" Did you mean {' or '.join(map(repr, near))}?" if near else f" There are {listed(known)}."
-    )
+    near = [f"'{short(match)}'" for match in get_close_matches(str(name), known, n=2, cutoff=0.5)]
+    return f" Did you mean {' or '.join(near)}?" if near else f" There are {listed(known)}."
 
 
 # --- checking and encoding ----------------------------------------------------------------------
@@ -339,20 +407,37 @@ def _vector(what: str, values: Any, n_rows: int) -> _Raw:
 
 
 def _raw_vector(what: str, values: Any) -> _Raw:
-    if hasattr(values, "columns") and len(values.columns) == 1:
-        values = values[values.columns[0]]
-    if hasattr(values, "dtype") and not isinstance(values, np.ndarray):
-        import narwhals as nw
+    import narwhals as nw
 
-        return _series(what, nw.from_native(values, series_only=True))
-    array = np.asarray(values)
+    if _is_frame(values):
+        columns = list(columns_of(values).values())
+        if len(columns) != 1:
+            raise InputError(f"{what} must be one column; it has {len(columns)}.")
+        return columns[0]
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return _series(what, series)
+    return _array_vector(what, values)
+
+
+def _array_vector(what: str, values: Any) -> _Raw:
+    try:
+        array = np.asanyarray(values)
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(f"{what} holds lists or records. Give one value a row.") from None
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
-    if array.ndim != 1:
-        raise InputError(f"{what} must be one column; it has shape {array.shape}.")
+    if array.ndim != 1 or array.dtype.names:
+        raise InputError(
+            f"{what} must be one value a row, or the name of a column of X; it has shape "
+            f"{array.shape}."
+        )
     if array.dtype.kind in "fiub":
-        return _Raw(array.astype(float), is_label=array.dtype.kind == "b")
-    return objects(what, array.tolist())
+        return _Raw(_without_mask(array), is_label=array.dtype.kind == "b")
+    import narwhals as nw
+    import pandas as pd
+
+    return _series(what, nw.from_native(pd.Series(array), series_only=True))
 
 
 def _target(name: str, y: Any, n_rows: int, task: str) -> tuple[Array, tuple[str, ...]]:
@@ -397,14 +482,17 @@ def _check_numbers(what: str, values: Array) -> None:
             f"{what} has infinite values in {plural(len(bad), 'row')} (the first is row "
             f"{bad[0] + 1}). Leave those cells blank or put in a finite number."
         )
-    if np.nanmax(np.abs(values), initial=0.0) > LARGEST:
-        raise InputError(f"{what} has values beyond 1e100. Divide it by its scale first.")
+    largest = float(np.nanmax(np.abs(values), initial=0.0))
+    if largest > LARGEST:
+        raise InputError(f"{what} has values beyond 1e60. Divide it by its scale first.")
+    if 0 < largest < SMALLEST:
+        raise InputError(f"{what} has only values below 1e-60. Divide it by its scale first.")
 
 
 def is_constant(values: Array) -> bool:
     """Return whether the values differ by no more than rounding."""
     largest = float(np.max(np.abs(values), initial=0.0))
-    return bool(np.ptp(values) <= 64 * np.finfo(float).eps * largest) or largest < 1 / LARGEST
+    return bool(np.ptp(values) <= 64 * np.finfo(float).eps * largest)
 
 
 @dataclass(frozen=True)
@@ -475,6 +563,7 @@ def _grouped(
     encoded: Mapping[str, _Encoded], groups: Mapping[str, Sequence[str]]
 ) -> dict[str, tuple[str, list[_Encoded]]]:
     """Return feature name → (kind, its members), a group standing where its first member stood."""
+    groups = _named_groups(groups)
     owner: dict[str, str] = {}
     for group, members in groups.items():
         _check_group(group, members, encoded, owner)
@@ -489,17 +578,29 @@ def _grouped(
     return parts
 
 
+def _named_groups(groups: Any) -> dict[str, list[str]]:
+    """Return the groups with names as text, as the columns have them, and no member twice."""
+    if not isinstance(groups, Mapping):
+        raise InputError("groups must name each group, such as {'place': ['lat', 'lon']}.")
+    named = {}
+    for group, members in groups.items():
+        if isinstance(members, str) or not isinstance(members, Iterable):
+            members = []
+        named[str(group)] = list(dict.fromkeys(str(member) for member in members))
+    return named
+
+
 def _check_group(
     group: str, members: Sequence[str], encoded: Mapping[str, _Encoded], owner: Mapping[str, str]
 ) -> None:
-    if isinstance(members, str) or not members:
+    if not group.strip():
+        raise InputError("A group has no name. Call it by what its columns have in common.")
+    if not members:
         raise InputError(f"Group '{short(group)}' needs a list of columns, such as ['lat', 'lon'].")
     for member in members:
         if member not in encoded:
-            hint = did_you_mean(str(member), encoded)
-            raise InputError(
-                f"Group '{short(group)}' names '{short(str(member))}', not a column.{hint}"
-            )
+            hint = did_you_mean(member, encoded)
+            raise InputError(f"Group '{short(group)}' names '{short(member)}', not a column.{hint}")
         if member in owner:
             raise InputError(f"Column '{short(member)}' is in two groups. Leave it in one.")
     if group in encoded and group not in members:
@@ -557,6 +658,7 @@ def _weights(given: Any, n_rows: int) -> Array | None:
         raise InputError("sample_weight must be numbers of 0 or more, without gaps.")
     if not (values > 0).sum() >= MIN_ROWS:
         raise InputError(f"sample_weight leaves fewer than {MIN_ROWS} rows with weight above 0.")
+    values = values / values.max()
     return np.asarray(values / values.mean(), dtype=float)
 
 
@@ -568,8 +670,10 @@ def _clusters(given: Any, n_rows: int) -> Rows | None:
     if any(_is_gap(v) for v in raw.values):
         raise InputError("clusters has gaps. Give every row the cluster it belongs to.")
     distinct, codes = np.unique(raw.values, return_inverse=True)
-    if len(distinct) < 5:
-        raise InputError(f"clusters has {len(distinct)} clusters; at least 5 are needed.")
+    if len(distinct) < MIN_CLUSTERS:
+        raise InputError(
+            f"clusters has {plural(len(distinct), 'cluster')}; at least {MIN_CLUSTERS} are needed."
+        )
     return codes.astype(np.intp)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from residua.data import Dataset, Rows
+from residua.data import MIN_CLUSTERS, Dataset, Rows
 from residua.errors import InputError, plural, short
 from residua.randomness import seed_of
 
@@ -52,7 +52,8 @@ def _folds(data: Dataset, count: int, random_state: int) -> Any:
         raise InputError(f"splits={count} is too few: use 2 folds or more, or 'none'.")
     units = data.n_rows if data.clusters is None else len(np.unique(data.clusters))
     if count > units // 2:
-        raise InputError(f"splits={count} is too many for {plural(units, 'row')}; use fewer folds.")
+        unit = plural(units, "row" if data.clusters is None else "cluster")
+        raise InputError(f"splits={count} is too many for {unit}. Use {units // 2} or fewer.")
     if data.clusters is not None:
         return GroupKFold(count, shuffle=True, random_state=random_state)
     if not data.classes:
@@ -93,16 +94,19 @@ def _from_splitter(data: Dataset, splitter: Any) -> list[Fold]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # scikit-learn's remarks on unused groups
             return list(splitter.split(data.X, data.y, data.clusters))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"splits={splitter!r} could not split the rows: {error}") from error
+    except Exception as error:
+        kind = splitter.__name__ if isinstance(splitter, type) else type(splitter).__name__
+        reason = short(str(error), 150).rstrip(".")
+        raise InputError(
+            f"splits={kind}(…) cannot split these rows ({reason}). Choose another splitter."
+        ) from error
 
 
-def _checked(data: Dataset, splits: Iterable[Any]) -> list[Fold]:
+def _checked(data: Dataset, splits: Any) -> list[Fold]:
     """Return the folds as index arrays; a row is tested at most once."""
     folds = []
-    for train, test in splits:
-        parts = [_rows(part, data.n_rows) for part in (train, test)]
-        folds.append((parts[0], np.sort(parts[1])))
+    for train, test in _pairs(splits):
+        folds.append((_rows(train, data.n_rows), np.sort(_rows(test, data.n_rows))))
     if not folds:
         raise InputError("splits is empty. Give at least one (train, test) pair.")
     tested = np.concatenate([test for _, test in folds])
@@ -110,7 +114,46 @@ def _checked(data: Dataset, splits: Iterable[Any]) -> list[Fold]:
         raise InputError("splits tests some rows twice. Use disjoint test sets and repeats=….")
     if len(tested) < 2:
         raise InputError("splits tests fewer than two rows. Hold out more.")
+    _check_weights(data, folds, tested)
+    if data.clusters is not None:
+        _check_clusters(data.clusters, folds, tested)
     return folds
+
+
+def _pairs(splits: Any) -> Iterable[tuple[Any, Any]]:
+    try:
+        return [(train, test) for train, test in splits]
+    except (TypeError, ValueError):
+        raise InputError(
+            "splits must be a number of folds, a share, 'none', a scikit-learn splitter, or a list "
+            "of (train, test) pairs of row numbers."
+        ) from None
+
+
+def _check_weights(data: Dataset, folds: list[Fold], tested: Rows) -> None:
+    """Raise where too few rows have a weight to learn from or to test."""
+    if data.weights is None:
+        return
+    used = [np.count_nonzero(data.weights[rows]) for rows in (tested, *(fold[0] for fold in folds))]
+    if min(used) < 2:
+        raise InputError(
+            "sample_weight is above 0 in fewer than 2 rows of a fold. Split otherwise."
+        )
+
+
+def _check_clusters(clusters: Rows, folds: list[Fold], tested: Rows) -> None:
+    """Raise where a cluster is on both sides, or too few are tested to tell their spread."""
+    if any(np.intersect1d(clusters[train], clusters[test]).size for train, test in folds):
+        raise InputError(
+            "splits puts rows of one cluster into both training and test. Use a number of folds, "
+            "or a splitter that keeps groups together."
+        )
+    count = len(np.unique(clusters[tested]))
+    if count < MIN_CLUSTERS:
+        raise InputError(
+            f"splits tests {plural(count, 'cluster')}; at least {MIN_CLUSTERS} are needed. "
+            "Hold out more."
+        )
 
 
 def _rows(given: Any, n_rows: int) -> Rows:

@@ -32,7 +32,10 @@ def run(plan: Plan) -> list[Outcome]:
 
 def _outcomes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
     if plan.n_jobs == 1 or len(tasks) == 1:
-        yield from (fit_task(plan, task) for task in tasks)
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1):  # the same bits as in a worker, which has one thread
+            yield from (fit_task(plan, task) for task in tasks)
         return
     from dataclasses import replace
 
@@ -51,10 +54,11 @@ def _outcomes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
 
 
 def _in_processes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, parallel_config
 
-    workers = Parallel(n_jobs=plan.n_jobs, return_as="generator")
-    return iter(workers(delayed(fit_task)(plan, task) for task in tasks))
+    with parallel_config("loky", inner_max_num_threads=1):
+        workers = Parallel(n_jobs=plan.n_jobs, return_as="generator")
+        return iter(workers(delayed(fit_task)(plan, task) for task in tasks))
 
 
 def _alone(plan: Plan, task: Task) -> Outcome:
@@ -69,10 +73,8 @@ def _alone(plan: Plan, task: Task) -> Outcome:
 
 def fit_task(plan: Plan, task: Task) -> Outcome:
     """Return the outcome of one task; never raise."""
-    from threadpoolctl import threadpool_limits
-
     try:
-        with threadpool_limits(1), warnings.catch_warnings(), np.errstate(all="ignore"):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # learners' remarks are not the user's concern
             return _fit(plan, task)
     except Exception as error:

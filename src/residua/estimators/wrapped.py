@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import sys
 from typing import Any, Self
 
 import numpy as np
@@ -46,7 +47,8 @@ class WrappedEstimator:
     def predict(self, X: Array) -> Array:
         """Return means, or class probabilities."""
         if not self.n_classes:
-            return np.asarray(self.fitted_[0].predict(X), dtype=float)
+            means = np.asarray(self.fitted_[0].predict(X), dtype=float)
+            return means[:, 0] if means.shape == (len(X), 1) else means
         if len(self.fitted_) == self.n_classes:
             shares = np.column_stack([model.predict(X) for model in self.fitted_])
             shares = np.clip(shares, 1e-3, 1.0)
@@ -85,7 +87,7 @@ def prepared(estimator: Any, seed: int) -> Any:
 
 def is_classifier(estimator: Any) -> bool:
     """Return whether the estimator predicts classes."""
-    if not hasattr(estimator, "get_params"):
+    if not hasattr(estimator, "__sklearn_tags__"):
         return hasattr(estimator, "predict_proba")
     from sklearn.base import is_classifier as sklearn_says
 
@@ -120,10 +122,11 @@ def for_target(estimator: Any, n_classes: int) -> Any:
     """Return the estimator itself, or its sibling for the other kind of target.
 
     A classifier serves for y, and its regressor for the features; a regressor without a
-    classifier of the same family predicts class indicators.
+    classifier of the same family that gives probabilities predicts class indicators.
     """
     if n_classes:
-        return estimator if is_classifier(estimator) else sibling(estimator) or estimator
+        twin = None if is_classifier(estimator) else sibling(estimator)
+        return twin if hasattr(twin, "predict_proba") else estimator
     if not is_classifier(estimator):
         return estimator
     twin = sibling(estimator)
@@ -145,7 +148,7 @@ def sibling(estimator: Any) -> Any | None:
     back = {twin: name for name, twin in reversed(_LINEAR_TWIN.items())}
     other = _LINEAR_TWIN.get(kind) or back.get(kind) or _swapped(kind)
     made = getattr(_public_module(type(estimator)), other, None) if other else None
-    return None if made is None else _with_shared_settings(made(), estimator)
+    return None if made is None else _with_shared_settings(made, estimator)
 
 
 def _swapped(kind: str) -> str:
@@ -155,20 +158,33 @@ def _swapped(kind: str) -> str:
 
 
 def _public_module(kind: type) -> Any:
+    """Return the module that people import the class from, where it can be told."""
     parts = kind.__module__.split(".")
     public = [part for part in parts if not part.startswith("_")]
-    return importlib.import_module(".".join(public))
+    try:
+        return importlib.import_module(".".join(public) or kind.__module__)
+    except ImportError:
+        return sys.modules.get(kind.__module__)
 
 
-def _with_shared_settings(twin: Any, estimator: Any) -> Any:
-    defaults = type(estimator)().get_params(deep=False)
+def _with_shared_settings(kind: Any, estimator: Any) -> Any | None:
+    """Return a twin with the settings that both kinds know and the user changed."""
+    try:
+        twin, defaults = kind(), type(estimator)().get_params(deep=False)
+    except TypeError:  # such as stacking: it cannot be made without being told of what
+        return None
     known = twin.get_params(deep=False)
     changed = {
-        name: value
+        name: _twin_of(value)
         for name, value in estimator.get_params(deep=False).items()
         if name in known and name not in _NOT_SHARED and not _same(value, defaults.get(name))
     }
     return twin.set_params(**changed)
+
+
+def _twin_of(setting: Any) -> Any:
+    """Return a setting as it is, and an estimator inside (as of bagging) as its own twin."""
+    return (sibling(setting) or setting) if hasattr(setting, "get_params") else setting
 
 
 def _same(value: Any, other: Any) -> bool:

@@ -1,0 +1,12 @@
+"""Data that many tests share."""
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def small_data():
+    """Return 120 rows of 4 features, two of which matter."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(120, 4))
+    return X, 2 * X[:, 0] - X[:, 1] + rng.normal(size=120)

@@ -1,0 +1,113 @@
+"""How often useless features are called useful at level .05.
+
+The designs have two useful features among six; the others are useless, and with AR(.7) they are
+strongly correlated with the useful ones. Bands are those of 2,000 tests: a true rate of .05
+leaves [.032, .07] once in 10,000 times. The fast versions run fewer tests in wider bands.
+"""
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+
+from residua import METHODS, assess
+
+GAINS = [name for name in METHODS if name != "gcm"]
+USEFUL = (0, 3)
+N_ROWS = 200
+
+
+def features(rng, n_rows, correlation, n_features=6):
+    X = rng.normal(size=(n_rows, n_features))
+    for j in range(1, n_features):
+        X[:, j] = correlation * X[:, j - 1] + np.sqrt(1 - correlation**2) * X[:, j]
+    return X
+
+
+def null_p_values(seed, learner, correlation, methods, curve=None, **options):
+    """Return the p-values of the useless features of one data set, a row per method."""
+    rng = np.random.default_rng([seed, 11])
+    X = features(rng, N_ROWS, correlation)
+    y = rng.normal(size=N_ROWS) + sum((curve or np.asarray)(X[:, j]) for j in USEFUL)
+    table = assess(X, y, learner=learner, methods=methods, seed=seed, **options).table
+    p = table["p_value"].to_numpy().reshape(len(methods), -1)
+    return np.delete(p, USEFUL, axis=1)
+
+
+def rejection_rates(n_tests, learner, correlation, methods, n_jobs=1, **options):
+    n_sets = -(-n_tests // 4)
+    runs = Parallel(n_jobs=n_jobs)(
+        delayed(null_p_values)(seed, learner, correlation, methods, **options)
+        for seed in range(n_sets)
+    )
+    return dict(zip(methods, (np.concatenate(runs, axis=1) < 0.05).mean(axis=1), strict=True))
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.7])
+def test_linear_tests_hold_their_level(correlation):
+    rates = rejection_rates(800, "linear", correlation, list(METHODS))
+    assert 0.025 <= rates["gcm"] <= 0.08
+    assert all(rates[name] <= 0.07 for name in GAINS), rates
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.7])
+def test_boosting_tests_hold_their_level(correlation):
+    rates = rejection_rates(120, "boosting", correlation, list(METHODS))
+    assert rates["gcm"] <= 0.12, rates
+    assert all(rates[name] <= 0.11 for name in GAINS), rates
+
+
+@pytest.mark.parametrize("validity", ["zipper", "split"])
+def test_the_other_versions_of_loco_hold_their_level(validity):
+    rates = rejection_rates(400, "linear", 0.7, ["loco"], validity=validity)
+    assert rates["loco"] <= 0.085
+
+
+def test_the_signed_root_of_in_sample_loco_is_the_t_test():
+    options = {"validity": "signed_root", "splits": "none"}
+    rates = rejection_rates(600, "linear", 0.7, ["loco"], **options)
+    assert 0.02 <= rates["loco"] <= 0.085
+
+
+def test_groups_and_repeats_hold_their_level():
+    groups = {"pair": ["x1", "x2"]}
+    rng = np.random.default_rng(0)
+    p = []
+    for seed in range(150):
+        X = features(rng, N_ROWS, 0.7)
+        y = X[:, 0] + X[:, 3] + rng.normal(size=N_ROWS)
+        options = {"learner": "linear", "methods": ["gcm"], "groups": groups, "seed": seed}
+        p.append(assess(X, y, **options).table["p_value"][1])
+    assert 0.005 <= np.mean(np.array(p) < 0.05) <= 0.12
+    rates = rejection_rates(200, "linear", 0.7, ["gcm"], repeats=3)
+    assert rates["gcm"] <= 0.09
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("correlation", [0.0, 0.7])
+@pytest.mark.parametrize("learner", ["linear", "boosting"])
+def test_the_level_over_2000_tests(learner, correlation):
+    rates = rejection_rates(2000, learner, correlation, list(METHODS), n_jobs=2)
+    print(learner, correlation, rates)
+    assert 0.032 <= rates["gcm"] <= 0.07, rates
+    assert all(rates[name] <= 0.06 for name in GAINS), rates
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("learner", ["linear", "boosting"])
+@pytest.mark.parametrize("validity", ["zipper", "split"])
+def test_the_level_of_the_other_locos_over_2000_tests(learner, validity):
+    rates = rejection_rates(2000, learner, 0.7, ["loco"], n_jobs=2, validity=validity)
+    print(learner, validity, rates)
+    assert rates["loco"] <= 0.07, rates
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("correlation", [0.5, 0.9])
+@pytest.mark.parametrize("learner", ["linear", "boosting"])
+def test_the_level_of_gains_elsewhere(learner, correlation):
+    rates = rejection_rates(1000, learner, correlation, GAINS, n_jobs=2, curve=np.tanh)
+    print(learner, correlation, rates)
+    assert all(rate <= 0.07 for rate in rates.values()), rates
