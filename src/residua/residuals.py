@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +12,10 @@ from numpy.typing import NDArray
 
 from residua.data import Dataset, Rows
 from residua.engines import Outcome, Plan, Task, plain
-from residua.learners import Learner
 
 Array = NDArray[np.float64]
+# The engine of a learner, by the learner's name; every other learner is fitted plainly.
+ENGINES: dict[str, str] = {}
 NEEDS = ("y_given_all", "y_given_rest", "x_given_rest", "y_dropped", "y_permuted")
 
 
@@ -117,12 +119,14 @@ def _mean_loss(data: Dataset) -> float:
 
 def fit_residuals(plan: Plan) -> Residuals:
     """Return what every regression of the plan leaves over, each fitted once."""
-    return gather(plan, engine_for(plan.learner)(plan))
+    return gather(plan, engine_for(plan)(plan))
 
 
-def engine_for(learner: Learner) -> Callable[[Plan], list[Outcome]]:
-    """Return the engine that fits this learner's models."""
-    return plain.run
+def engine_for(plan: Plan) -> Callable[[Plan], list[Outcome]]:
+    """Return the engine that fits the plan soonest; the plain one fits any."""
+    name = ENGINES.get(plan.learner.name)
+    engine = importlib.import_module(f"residua.engines.{name}") if name else plain
+    return engine.run if engine is plain or engine.supports(plan) else plain.run
 
 
 def gather(plan: Plan, outcomes: list[Outcome]) -> Residuals:

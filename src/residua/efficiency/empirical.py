@@ -15,11 +15,14 @@ def relative_variability(scores: Array) -> Array:
     [0.5, inf]
     """
     sd, mean = scores.std(axis=0), np.abs(scores.mean(axis=0))
-    return np.divide(sd, mean, out=np.full(mean.shape, np.inf), where=mean > 0)
+    ratio = np.full(mean.shape, np.inf)
+    np.divide(sd, mean, out=ratio, where=mean > 0)
+    return ratio
 
 
 def relative_efficiency(scores: Array, rival: Array) -> Array:
     """Return how many rows the rival needs for each row of ours."""
     ours, theirs = relative_variability(scores), relative_variability(rival)
-    unknown = np.full(ours.shape, np.nan)
-    return np.divide(theirs, ours, out=unknown, where=np.isfinite(ours) | np.isfinite(theirs)) ** 2
+    ratio = np.full(ours.shape, np.nan)
+    np.divide(theirs, ours, out=ratio, where=np.isfinite(ours) | np.isfinite(theirs))
+    return np.asarray(ratio**2)

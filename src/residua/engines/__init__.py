@@ -1,7 +1,8 @@
 """How all models of one learner are fitted: one promise, kept by every engine.
 
-An engine takes a `Plan` and returns an `Outcome` for each of its tasks, in order. What it
-returns is what the plain engine returns, sooner.
+An engine is a module with two functions: `supports(plan)` says whether it can fit a plan, and
+`run(plan)` returns an `Outcome` for each of the plan's tasks, in order. What it returns is what
+the plain engine returns, sooner. A task it has no fast way for it hands to `plain.fit_task`.
 """
 
 from __future__ import annotations
