@@ -156,7 +156,8 @@ def engines(only: str) -> Table:
 
     table = Table(
         "GCM + LOCO over all features, n = 1000, in sample",
-        "learner", "engine", "p", "ours, ms", "the loop of", "is slower by", "ours in single fits", "R slower by",
+        "learner", "engine", "p", "ours, ms", "the loop of", "is slower by", "ours in single fits",
+        "R slower by",
     )  # fmt: skip
     cases = [
         ("linear", 20, "LinearRegression", LinearRegression(), None),
@@ -235,7 +236,7 @@ def networks(only: str) -> Table:
 
 
 def without_refit(only: str) -> Table:
-    """Return dropout and permutation after the fit against scikit-learn's permutation_importance."""
+    """Return dropout and permutation against scikit-learn's permutation_importance."""
     from sklearn.inspection import permutation_importance
 
     table = Table(

@@ -13,7 +13,7 @@ from residua import METHODS, assess
 
 GAINS = [name for name in METHODS if name != "gcm"]
 USEFUL = (0, 3)
-N_ROWS = 200
+N_ROWS = 400
 
 
 def features(rng, n_rows, correlation, n_features=6):

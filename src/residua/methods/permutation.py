@@ -17,4 +17,4 @@ from residua.residuals import Residuals
 def permutation(residuals: Residuals, rng: Generator) -> NDArray[np.float64]:
     """Return the loss with x_j shuffled, on average over shuffles, less the loss as it is."""
     gains = residuals.weighted(residuals.loss_permuted - residuals.loss_given_all)
-    return less_standing_in(residuals, gains, weight=2.0, free=1.0)
+    return less_standing_in(residuals, gains, weight=2.0, free=0.5)

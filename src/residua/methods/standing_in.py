@@ -11,8 +11,8 @@ Vσ²/n, and the expected rise is
 
 Uncorrected, permutation rejects 20% of nulls at AR(.7) and 57% at AR(.9). So the expected rise
 is taken off the scores, and since δ² varies as much as its mean, the spread of the scores is
-widened by that much too. For features without correlated neighbours nothing changes, and for
-useful ones the rise, of order 1/n, is soon small beside their gain.
+widened by twice that. It is of order 1/n: beside the gain of a useful feature it is soon small.
+Permutation pays for V − ½: folds share training rows, which makes its scores a little dependent.
 """
 
 from __future__ import annotations
