@@ -255,7 +255,7 @@ def _run(
         print(json.dumps(_document(result), ensure_ascii=False, allow_nan=False))
     else:
         print(console.verdict(result))
-        for line in console.footnotes(result):
+        for line in console.footnotes(result, said=job.data.notes):
             output.say(line)
     output.write(result)
     output.say(f"Repeat  {_command()}")

@@ -63,14 +63,16 @@ def verdict(result: Result) -> str:
     return "\n".join([*lines, "", result.headline])
 
 
-def footnotes(result: Result) -> Iterable[str]:
-    """Yield what the effects mean, how well y is predicted, and the alerts."""
+def footnotes(result: Result, said: Iterable[str] = ()) -> Iterable[str]:
+    """Yield what the effects mean, how well y is predicted, and the alerts not yet said."""
     effects = [f"{name} effect = {result.about['effects'][name]}" for name in result.methods]
     yield "; ".join(effects) + "."
+    if len(result.about["classes"]) == 2 and "gcm" in result.methods:
+        yield f"A positive correlation speaks for class '{short(result.about['classes'][1])}'."
     full = result.quality.loc[result.quality["regression"] == "y given all", "r2"]
     if len(full):
         yield f"The learner explains {100 * max(0.0, full.iloc[0]):.0f}% of the target out of fold."
-    yield from (f"! {alert}" for alert in result.alerts)
+    yield from (f"! {alert}" for alert in result.alerts if alert not in set(said))
 
 
 @contextmanager

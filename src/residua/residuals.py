@@ -166,7 +166,8 @@ def _empty(plan: Plan, n_rows: int) -> dict[str, Array]:
     for need in ("dropped", "permuted"):
         if f"y_{need}" in plan.needs:
             shapes[f"loss_{need}"] = (n_rows, data.n_features)
-    return {name: np.zeros(shape) for name, shape in shapes.items()}
+    # Feature by feature in memory, as the tasks fill it.
+    return {name: np.zeros(shape, order="F") for name, shape in shapes.items()}
 
 
 def _place(plan: Plan, task: Task, outcome: Outcome, arrays: dict[str, Array], at: Rows) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ class Plan:
     n_jobs: int = 1
     progress: Progress | None = field(default=None, compare=False)
 
-    @property
+    @cached_property
     def tasks(self) -> list[Task]:
         """Return the tasks in their fixed order: fold by fold, the full model first."""
         testable = [j for j, f in enumerate(self.data.features) if f.columns]

@@ -23,15 +23,25 @@ SAME_DIRECTION = 1e-9
 
 def gcm(residuals: Residuals, rng: Generator) -> Array:
     """Return the product of what is left of x_j and what is left of y."""
-    features = range(residuals.data.n_features)
-    return np.column_stack([_feature_scores(residuals, j) for j in features])
+    scores = np.zeros(residuals.y_given_rest.shape[:2], order="F")
+    single, columns, several = _by_width(residuals)
+    if single:
+        products = residuals.x_given_rest[:, columns] * residuals.y_given_rest[:, single]
+        scores[:, single] = residuals.weighted(products)
+    for j in several:
+        scores[:, j] = _combined(residuals, j, _products(residuals, j))
+    return scores
 
 
-def _feature_scores(residuals: Residuals, j: int) -> Array:
-    products = _products(residuals, j)
-    if products.shape[1] == 0:
-        return np.zeros(len(products))
-    return products[:, 0] if products.shape[1] == 1 else _combined(residuals, j, products)
+def _by_width(residuals: Residuals) -> tuple[list[int], list[int], list[int]]:
+    """Return the features with one product a row, their columns, and those with several."""
+    one_score = residuals.y_given_rest.ndim == 2
+    owned = [feature.columns for feature in residuals.data.features]
+    single = [j for j, columns in enumerate(owned) if len(columns) == 1 and one_score]
+    several = [
+        j for j, columns in enumerate(owned) if columns and not (len(columns) == 1 and one_score)
+    ]
+    return single, [owned[j][0] for j in single], several
 
 
 def _products(residuals: Residuals, j: int) -> Array:
@@ -80,37 +90,27 @@ def _multiple_correlation(residuals: Residuals, j: int) -> float:
 
 def degrees_of_freedom(residuals: Residuals) -> Whole:
     """Return the degrees of freedom of each feature: the rank of its products."""
-    return np.array(
-        [_degrees(residuals, j) for j in range(residuals.data.n_features)], dtype=np.intp
-    )
-
-
-def _degrees(residuals: Residuals, j: int) -> int:
-    products = _products(residuals, j)
-    return products.shape[1] if products.shape[1] < 2 else _inverse(residuals, products)[1]
+    degrees = np.array([min(1, len(f.columns)) for f in residuals.data.features], dtype=np.intp)
+    for j in _by_width(residuals)[2]:
+        degrees[j] = _inverse(residuals, _products(residuals, j))[1]
+    return degrees
 
 
 def product_scale(residuals: Residuals) -> Array:
     """Return sd of the feature times sd of y: the size a product can have."""
-    data = residuals.data
-    y_sd = np.sqrt(residuals.mean_loss)
-    return np.array(
-        [
-            data.X[:, f.columns[0]].std() * y_sd if len(f.columns) == 1 else 1.0
-            for f in data.features
-        ]
-    )
+    single, columns, _ = _by_width(residuals)
+    scale = np.ones(residuals.data.n_features)
+    scale[single] = residuals.data.X[:, columns].std(axis=0) * np.sqrt(residuals.mean_loss)
+    return scale
 
 
 def correlation_scale(residuals: Residuals) -> Array:
     """Return what a feature's estimate is divided by to read as a correlation."""
-    return np.array([_correlation_scale(residuals, j) for j in range(residuals.data.n_features)])
-
-
-def _correlation_scale(residuals: Residuals, j: int) -> float:
-    x, y = residuals.feature(j)
-    if x.shape[1] * y.shape[1] != 1:
-        return 1.0
-    w = residuals.weights
-    size = np.average(x[:, 0] ** 2, weights=w) * np.average(y[:, 0] ** 2, weights=w)
-    return float(np.sqrt(size)) or 1.0
+    single, columns, _ = _by_width(residuals)
+    scale = np.ones(residuals.data.n_features)
+    if single:
+        x, y = residuals.x_given_rest[:, columns], residuals.y_given_rest[:, single]
+        squares = (np.average(left**2, axis=0, weights=residuals.weights) for left in (x, y))
+        size = np.sqrt(np.prod(list(squares), axis=0))
+        scale[single] = np.where(size > 0, size, 1.0)
+    return scale

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from residua.inference import standard_error
+from residua.inference import ROUNDING, standard_error
 from residua.residuals import Residuals
 
 Array = NDArray[np.float64]
@@ -37,7 +37,7 @@ def less_standing_in(residuals: Residuals, gains: Array, *, weight: float, free:
     excess = np.maximum(0.0, inflation(residuals) - free)
     shift = weight * excess * _loss_per_row(residuals)
     mean, error = gains.mean(axis=0), standard_error(gains, residuals.clusters)
-    used = error > 0
+    used = error * np.sqrt(len(gains)) > ROUNDING * residuals.mean_loss
     widen = np.sqrt(1 + np.divide(WIDEN * shift, error, out=np.zeros_like(error), where=used) ** 2)
     return np.asarray(mean - np.where(used, shift, 0.0) + widen * (gains - mean))
 
