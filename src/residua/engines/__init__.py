@@ -34,7 +34,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a task: predictions for the fold's test rows, or why there are none."""
+    """What came of a task: predictions for the fold's test rows, or why there are none.
+
+    `unused` names the features that a full model never used, where leaving one out is known to
+    give the same model again.
+    """
 
     prediction: Array | None = None
     dropped: Array | None = None
@@ -43,6 +47,7 @@ class Outcome:
     seconds_dropped: float = 0.0
     seconds_permuted: float = 0.0
     failure: str = ""
+    unused: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

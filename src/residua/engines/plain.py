@@ -20,14 +20,28 @@ from residua.learners import Fit
 
 
 def run(plan: Plan) -> list[Outcome]:
-    """Return the outcome of every task, in the order of the plan."""
-    tasks = plan.tasks
-    outcomes: list[Outcome] = []
-    for outcome in _outcomes(plan, tasks):
-        outcomes.append(outcome)
+    """Return the outcome of every task, in the order of the plan.
+
+    The full models come first: a booster that never used a feature needs no refit without it.
+    """
+    done: dict[Task, Outcome] = {}
+    _fit_all(plan, [task for task in plan.tasks if task.need == "y_given_all"], done)
+    full = {task.fold: outcome for task, outcome in done.items()}
+    for task in plan.tasks:
+        if task.need == "y_given_rest" and task.fold in full:
+            same = full[task.fold]
+            if task.feature in same.unused:
+                done[task] = Outcome(same.prediction)
+    _fit_all(plan, [task for task in plan.tasks if task not in done], done)
+    return [done[task] for task in plan.tasks]
+
+
+def _fit_all(plan: Plan, tasks: list[Task], done: dict[Task, Outcome]) -> None:
+    """Put the outcome of every task into `done` and tell how far it is."""
+    for task, outcome in zip(tasks, _outcomes(plan, tasks), strict=True):
+        done[task] = outcome
         if plan.progress:
-            plan.progress(len(outcomes), len(tasks))
-    return outcomes
+            plan.progress(len(done), len(plan.tasks))
 
 
 def _outcomes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
@@ -103,7 +117,24 @@ def _fit(plan: Plan, task: Task) -> Outcome:
         return Outcome(prediction, seconds=seconds)
     dropped, seconds_dropped = _timed(_dropped, plan, task, model)
     permuted, seconds_permuted = _timed(_permuted, plan, task, model)
-    return Outcome(prediction, dropped, permuted, seconds, seconds_dropped, seconds_permuted)
+    return Outcome(
+        prediction,
+        dropped,
+        permuted,
+        seconds,
+        seconds_dropped,
+        seconds_permuted,
+        unused=_unused(plan, model),
+    )
+
+
+def _unused(plan: Plan, model: Model | None) -> frozenset[int]:
+    """Return the features a full model never used, if it says so."""
+    used = getattr(model, "used_", None)
+    if used is None:
+        return frozenset()
+    features = enumerate(plan.data.features)
+    return frozenset(j for j, f in features if f.columns and not used[list(f.columns)].any())
 
 
 def _timed(function: Any, *arguments: Any) -> tuple[Any, float]:
