@@ -75,7 +75,7 @@ def ours(X: Any, y: Any, learner: str, methods: str, **options: Any) -> Callable
 def engine_name(learner: str) -> str:
     X, y = additive(20)
     plan = prepare(X, y, learner=learner, splits="none").plan(0)
-    return engine_for(plan).__module__.rsplit(".", 1)[-1]
+    return engine_for(plan).__name__.rsplit(".", 1)[-1]
 
 
 def one_fit(estimator: Any, X: Any, y: Any) -> Callable[[], Any]:

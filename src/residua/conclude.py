@@ -7,6 +7,7 @@ import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from residua.inference import ALTERNATIVES, Tests, combine_repeats, mean_test
 from residua.learners import Learner
 from residua.methods import Method
 from residua.randomness import stream
-from residua.residuals import Residuals
+from residua.residuals import ENGINES, Residuals
 from residua.result import Result
 from residua.selection import adjust
 from residua.splits import describe
@@ -101,7 +102,7 @@ def conclude(
         rows=_tested(fitted),
         about=_about(fitted, learner, methods, options),
         quality=quality,
-        alerts=tuple(_alerts(fitted[0].data, table, quality, options)),
+        alerts=tuple(_alerts(fitted[0].data, learner, table, quality, options)),
     )
 
 
@@ -254,6 +255,7 @@ def _about(
         "fingerprint": fingerprint(data),
         "learner": learner.settings(),
         "learner_text": str(learner),
+        "engine": fitted[0].engine,
         "methods": {m.name: options.alternative or m.alternative for m in methods},
         "effects": {m.name: m.effect for m in methods},
         "splits": describe(options.splits),
@@ -295,7 +297,7 @@ def _versions() -> dict[str, str]:
 
 
 def _alerts(
-    data: Dataset, table: pd.DataFrame, quality: pd.DataFrame, options: Options
+    data: Dataset, learner: Learner, table: pd.DataFrame, quality: pd.DataFrame, options: Options
 ) -> Iterable[str]:
     """Yield what to know before trusting the table."""
     yield from data.notes
@@ -306,6 +308,8 @@ def _alerts(
         )
     elif options.in_sample:
         yield "In-sample residuals flatter flexible learners: LOCO then rejects too often."
+    if learner.name in ENGINES and find_spec("numba") is None:
+        yield "numba is not installed, so models are fitted one by one: pip install numba."
     failed = table[table["status"].str.startswith("failed")]
     if len(failed):
         names = listed(failed["feature"].drop_duplicates().tolist())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from residua.data import Dataset, Rows
 from residua.engines import Outcome, Plan, Task, plain
 
 Array = NDArray[np.float64]
-# The engine of a learner, by the learner's name; every other learner is fitted plainly.
-ENGINES: dict[str, str] = {}
+# The learners whose models have an engine of their own, of the same name.
+ENGINES = ("network",)
 NEEDS = ("y_given_all", "y_given_rest", "x_given_rest", "y_dropped", "y_permuted")
 
 
@@ -37,6 +37,7 @@ class Residuals:
     seconds: Mapping[str, float] = field(default_factory=dict)
     n_folds: int = 1
     n_train: int = 0
+    engine: str = "plain"
 
     @property
     def y_given_all(self) -> Array:
@@ -119,14 +120,22 @@ def _mean_loss(data: Dataset) -> float:
 
 def fit_residuals(plan: Plan) -> Residuals:
     """Return what every regression of the plan leaves over, each fitted once."""
-    return gather(plan, engine_for(plan)(plan))
+    engine = engine_for(plan)
+    return replace(gather(plan, engine.run(plan)), engine=engine.__name__.rsplit(".", 1)[-1])
 
 
-def engine_for(plan: Plan) -> Callable[[Plan], list[Outcome]]:
-    """Return the engine that fits the plan soonest; the plain one fits any."""
-    name = ENGINES.get(plan.learner.name)
-    engine = importlib.import_module(f"residua.engines.{name}") if name else plain
-    return engine.run if engine is plain or engine.supports(plan) else plain.run
+def engine_for(plan: Plan) -> Any:
+    """Return the engine that fits the plan soonest; the plain one fits any.
+
+    Fast engines are compiled by numba. Where it is missing the plain engine serves.
+    """
+    if plan.learner.name not in ENGINES:
+        return plain
+    try:
+        engine = importlib.import_module(f"residua.engines.{plan.learner.name}")
+    except ImportError:
+        return plain
+    return engine if engine.supports(plan) else plain
 
 
 def gather(plan: Plan, outcomes: list[Outcome]) -> Residuals:
