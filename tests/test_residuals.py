@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from residua import assess
 from residua.assess import prepare
+from residua.engines import plain
 from residua.residuals import fit_residuals
 
 ALL = ["gcm", "loco", "dropout", "permutation"]
@@ -87,6 +88,27 @@ def test_full_and_reduced_booster_share_their_bags(small_data):
     X = np.column_stack([X, np.r_[np.ones(3), np.zeros(117)]])  # too rare to be split on
     result = assess(X, y, learner="boosting", methods=["loco"])
     assert result.table["status"].tolist()[-1] == "unused"
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "scikit-learn"])
+def test_a_seeded_booster_is_not_refitted_without_what_it_never_used(library, small_data):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([small_data[0], rng.integers(0, 2, size=(120, 3)) * 1e-3])
+    if library == "lightgbm":
+        lightgbm = pytest.importorskip("lightgbm")
+        booster = lightgbm.LGBMRegressor(
+            n_estimators=5, num_leaves=2, subsample=0.5, subsample_freq=1
+        )
+    else:
+        booster = GradientBoostingRegressor(n_estimators=5, max_depth=1, subsample=0.5)
+    plan = prepare(X, small_data[1], learner=booster, methods="loco", splits=2).plan(0)
+    skipped = plain.run(plan)
+    refitted = [plain.fit_task(plan, task) for task in plan.tasks]
+    unused = [outcome.unused for outcome in skipped if outcome.unused]
+    assert unused
+    for task, ours, theirs in zip(plan.tasks, skipped, refitted, strict=True):
+        assert np.array_equal(ours.prediction, theirs.prediction), task
+        assert (ours.seconds == 0) == (task.feature in skipped[0 if task.fold == 0 else 8].unused)
 
 
 def test_any_splitter_serves(small_data):

@@ -9,7 +9,7 @@ from typing import Any
 from residua.conclude import Options, conclude
 from residua.data import Dataset
 from residua.engines import Plan, Progress
-from residua.errors import InputError
+from residua.errors import InputError, is_whole
 from residua.learners import Learner, get_learner
 from residua.methods import Method, get_methods
 from residua.residuals import fit_residuals
@@ -156,7 +156,7 @@ def _continued(progress: Progress | None, repeat: int, repeats: int) -> Progress
 def _check(job: Job) -> None:
     """Raise a sentence where what was asked for cannot be had."""
     data, learner, options = job.data, job.learner, job.options
-    if job.n_jobs == 0 or int(job.n_jobs) != job.n_jobs:
+    if not is_whole(job.n_jobs) or job.n_jobs == 0:
         raise InputError("n_jobs must be a whole number of processes, or -1 for all cores.")
     learner.check(n_classes=data.n_classes, weighted=data.weights is not None)
     flattered = [m.name for m in job.methods if m.name in ("dropout", "permutation")]

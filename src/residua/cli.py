@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import shlex
 import sys
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from residua.result import Result
 
 DONE, BAD_INPUT, SOME_FAILED, MISSING_EXTRA, CANNOT_WRITE, INTERRUPTED = 0, 2, 3, 4, 5, 130
+STOPPED = "Interrupted. No results were written; the same command starts over."
 
 app = typer.Typer(
     name="residua",
@@ -30,6 +33,9 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command and leave with its exit code; no traceback for what a user did."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without the letter shows its number
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except InputError as error:
@@ -42,7 +48,11 @@ def main() -> None:
             CANNOT_WRITE,
         )
     except KeyboardInterrupt:
-        _leave("Interrupted. Nothing was written; the same command starts over.", INTERRUPTED)
+        _leave(STOPPED, INTERRUPTED)
+    except SystemExit as leaving:
+        if leaving.code == INTERRUPTED:  # typer caught the interrupt before us
+            _leave(STOPPED, INTERRUPTED)
+        raise
 
 
 def _leave(message: str, code: int) -> None:
@@ -221,17 +231,29 @@ class _Output:
         if not self.quiet:
             print(text, file=sys.stderr if self.as_json else sys.stdout, flush=True)
 
+    @property
+    def page(self) -> Path | None:
+        """Return where the page goes, if anywhere."""
+        return self.report or (self.out / "report.html" if self.out is not None else None)
+
+    def make_room(self) -> None:
+        """Make the folders, so that a place that cannot be written to costs no run."""
+        for folder in (self.out, self.page and self.page.parent):
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+        if self.page is not None and self.page.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "is a folder", str(self.page))
+
     def write(self, result: Result) -> None:
         """Write the files that were asked for and say where they are."""
         from residua.report import write_report
+        from residua.tables import write_csv
 
         if self.out is not None:
-            self.out.mkdir(parents=True, exist_ok=True)
-            result.table.to_csv(self.out / "results.csv", index=False)
+            write_csv(result.table, self.out / "results.csv")
             result.to_json(self.out / "results.json")
-        page = self.report or (self.out / "report.html" if self.out is not None else None)
-        if page is not None:
-            self.say(f"Report  {write_report(result, page)}")
+        if self.page is not None:
+            self.say(f"Report  {write_report(result, self.page)}")
 
 
 def _run(
@@ -244,6 +266,7 @@ def _run(
     from residua.assess import prepare
 
     job = prepare(frame, target, **settings)
+    output.make_room()
     output.say(console.data_line(name, job.plan(0)))
     for note in (*notes, *job.data.notes):
         output.say(f"! {note}")
@@ -252,7 +275,7 @@ def _run(
         result = job.run(progress)
     result = replace(result, about={**result.about, "command": _command()})
     if output.as_json:
-        print(json.dumps(_document(result), ensure_ascii=False, allow_nan=False))
+        print(json.dumps(_document(result), allow_nan=False))
     else:
         print(console.verdict(result))
         for line in console.footnotes(result, said=job.data.notes):
@@ -287,17 +310,18 @@ def _groups(path: Path | None) -> dict[str, list[str]] | None:
         return None
     import tomllib
 
-    if not path.is_file():
-        raise InputError(f"There is no file {path}. Check the path.")
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f'{path} is not TOML such as place = ["lat", "lon"] ({error}).') from error
-    return dict(found.get("groups", found))
+    groups: dict[str, list[str]] = found.get("groups", found)
+    return groups
 
 
 def _without(frame: Any, names: str) -> Any:
-    from residua.data import did_you_mean
+    from residua.errors import did_you_mean
 
     unwanted = [name.strip() for name in names.split(",") if name.strip()]
     for name in unwanted:

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residua.data import Dataset
-from residua.errors import InputError, listed, short
+from residua.errors import InputError, is_whole, listed, short
 from residua.inference import ALTERNATIVES, Tests, combine_repeats, mean_test
 from residua.learners import Learner
 from residua.methods import Method
@@ -53,14 +54,13 @@ class Options:
                 f"alternative={self.alternative!r} is not known. Use {', '.join(ALTERNATIVES)}."
             )
         for name in ("alpha", "confidence"):
-            if not 0 < getattr(self, name) < 1:
-                raise InputError(f"{name}={getattr(self, name)!r} must lie between 0 and 1.")
-        for name in ("repeats", "permutations"):
             value = getattr(self, name)
-            if isinstance(value, bool) or int(value) != value or value < 1:
-                raise InputError(f"{name}={value!r} must be a whole number, 1 or more.")
-        if isinstance(self.seed, bool) or int(self.seed) != self.seed or self.seed < 0:
-            raise InputError(f"seed={self.seed!r} must be a whole number, 0 or more.")
+            if not isinstance(value, Real) or not 0 < float(value) < 1:
+                raise InputError(f"{name}={value!r} must lie between 0 and 1.")
+        for name, least in {"repeats": 1, "permutations": 1, "seed": 0}.items():
+            value = getattr(self, name)
+            if not is_whole(value) or value < least:
+                raise InputError(f"{name}={value!r} must be a whole number, {least} or more.")
         adjust(np.ones(1), self.correction)
 
     @property

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+from numbers import Integral
+from typing import Any
+
 
 class InputError(ValueError):
     """What was given cannot be tested; the message says which column and what to do."""
@@ -13,6 +18,15 @@ class MissingExtra(ImportError):
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an optional package: pip install 'residua[{extra}]'.")
         self.extra = extra
+
+
+def is_whole(value: object) -> bool:
+    """Return whether a value is a whole number, and not True or False.
+
+    >>> is_whole(3), is_whole(3.0), is_whole(True)
+    (True, False, False)
+    """
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def plural(count: int, noun: str) -> str:
@@ -43,3 +57,14 @@ def short(name: str, most: int = 60) -> str:
     """
     flat = "".join(c if c.isprintable() else " " for c in name)
     return flat if len(flat) <= most else flat[: most - 1] + "…"
+
+
+def did_you_mean(name: Any, known: Iterable[str]) -> str:
+    """Return a hint with the nearest known names, or the known ones where none is near.
+
+    >>> did_you_mean("prize", ["price", "area"])
+    " Did you mean 'price'?"
+    """
+    known = list(known)
+    near = [f"'{short(match)}'" for match in get_close_matches(str(name), known, n=2, cutoff=0.5)]
+    return f" Did you mean {' or '.join(near)}?" if near else f" There are {listed(known)}."

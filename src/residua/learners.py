@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
-from residua.data import did_you_mean
-from residua.errors import InputError, MissingExtra
+from residua.errors import InputError, MissingExtra, did_you_mean, is_whole, short
 from residua.estimators import Model
 
 
@@ -109,7 +108,7 @@ class Boosting(Learner):
     min_node: int = 10
 
     def __post_init__(self) -> None:
-        _at_least(self, 1, "trees", "splits", "min_node")
+        _whole(self, "trees", "splits", "min_node")
         _at_least(self, 1e-6, "shrinkage", "bag")
         if self.bag > 1:
             raise InputError(f"Boosting(bag={self.bag}) must be a share of the rows, at most 1.")
@@ -164,7 +163,7 @@ class Network(Learner):
             raise InputError(
                 f"Network(hidden={width}) needs at least one layer of width 1 or more."
             )
-        _at_least(self, 1, "batch", "epochs")
+        _whole(self, "batch", "epochs")
         _at_least(self, 1e-12, "lr")
         _at_least(self, 0.0, "weight_decay")
 
@@ -268,10 +267,12 @@ def get_learner(given: Any) -> Learner:
         return given
     if isinstance(given, str):
         return _named(given)
-    if isinstance(given, type) or not (hasattr(given, "fit") and hasattr(given, "predict")):
+    # A stacking estimator has `predict` only once fitted, so `fit` and `get_params` will do.
+    usable = hasattr(given, "fit") and (hasattr(given, "predict") or hasattr(given, "get_params"))
+    if isinstance(given, type) or not usable:
         raise InputError(
-            f"learner={given!r} is neither a name ({', '.join(LEARNERS)}) nor an object with fit "
-            "and predict."
+            f"learner={short(repr(given))} is neither a name ({', '.join(LEARNERS)}) nor an object "
+            "with fit and predict."
         )
     return Estimator(given)
 
@@ -306,6 +307,16 @@ def from_settings(settings: Mapping[str, Any]) -> Learner:
             hint = did_you_mean(name, known) if known else " It has none."
             raise InputError(f"'{kind.name}' has no setting '{name}'.{hint}")
     return kind(**given)
+
+
+def _whole(learner: Learner, *names: str) -> None:
+    """Raise where a setting is not a whole number of at least 1."""
+    for name in names:
+        value = getattr(learner, name)
+        if not is_whole(value) or value < 1:
+            raise InputError(
+                f"{type(learner).__name__}({name}={value!r}) must be a whole number, 1 or more."
+            )
 
 
 def _at_least(learner: Learner, least: float, *names: str) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from residua.data import did_you_mean
-from residua.errors import InputError
+from residua.errors import InputError, did_you_mean
 
 Array = NDArray[np.float64]
 
@@ -17,7 +16,7 @@ def adjust(p_values: Array, correction: str) -> Array:
     >>> adjust(np.array([0.01, 0.02, 0.5]), "bh").tolist()
     [0.03, 0.03, 0.5]
     """
-    if correction not in CORRECTIONS:
+    if not isinstance(correction, str) or correction not in CORRECTIONS:
         raise InputError(
             f"correction={correction!r} is not known.{did_you_mean(str(correction), CORRECTIONS)}"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -30,7 +31,7 @@ def make_splits(data: Dataset, splits: Any, seed: int, repeat: int = 0) -> list[
     elif isinstance(splits, (float, np.floating)):
         splits = _hold_out(data, float(splits), random_state)
     if hasattr(splits, "split"):
-        splits = _from_splitter(data, splits)
+        splits = _from_splitter(data, splits, random_state)
     return _checked(data, splits)
 
 
@@ -89,7 +90,10 @@ def _check_classes(data: Dataset, needed: int) -> None:
         )
 
 
-def _from_splitter(data: Dataset, splitter: Any) -> list[Fold]:
+def _from_splitter(data: Dataset, splitter: Any, random_state: int) -> list[Fold]:
+    if getattr(splitter, "random_state", 0) is None:
+        splitter = copy.copy(splitter)
+        splitter.random_state = random_state  # the same seed gives the same folds
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # scikit-learn's remarks on unused groups

@@ -1,13 +1,15 @@
-"""Reading a user's file: CSV in its many dialects, or Parquet."""
+"""Files: reading CSV in its many dialects, or Parquet, and writing CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from residua.errors import InputError, MissingExtra, listed
+from residua.errors import InputError, MissingExtra, listed, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,22 +17,43 @@ if TYPE_CHECKING:
 SEPARATORS = ",;\t|"
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".data")
 PARQUET_ENDINGS = (".parquet", ".pq")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
 
 
 def read_table(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
     """Return a file's table, and what was done to read it."""
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"There is no file {path}. Check the path.")
-    if path.stat().st_size == 0:
-        raise InputError(f"{path} is empty. Give a table with a header and rows.")
+    _check_file(path)
     ending = path.suffix.lower()
     if ending in PARQUET_ENDINGS:
         return _read_parquet(path), []
     if ending not in TEXT_ENDINGS:
         known = ", ".join((*TEXT_ENDINGS, *PARQUET_ENDINGS))
-        raise InputError(f"{path} ends in '{ending}', which is not one of {known}. Convert it.")
+        raise InputError(f"{path} does not end in one of {known}. Convert or rename it.")
     return _read_text(path)
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table in which no cell of text is a formula to a spreadsheet (CWE-1236)."""
+
+    def plain(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+    frame.map(plain).to_csv(path, index=False, lineterminator="\n")
+
+
+def _check_file(path: Path) -> None:
+    try:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder. Give the path of a table.")
+        if not path.is_file():
+            raise InputError(f"There is no file {path}. Check the path.")
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise InputError(f"{path} is empty. Give a table with a header and rows.")
+    except OSError as error:
+        raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
 
 
 def _read_parquet(path: Path) -> Any:
@@ -47,17 +70,32 @@ def _read_parquet(path: Path) -> Any:
 
             return pl.read_parquet(path)
     except Exception as error:
-        raise InputError(f"{path} is not a Parquet file that can be read ({error}).") from error
+        raise InputError(
+            f"{path} is not a Parquet file that can be read ({_reason(error)}). Write it again."
+        ) from error
     raise MissingExtra("Reading Parquet", "polars")
 
 
 def _read_text(path: Path) -> tuple[pd.DataFrame, list[str]]:
+    text, notes = _decoded(path)
+    try:
+        separator = _separator(text)
+        names = _header(path, text, separator)
+    except csv.Error as error:
+        raise _unreadable(path, error) from error
+    decimal = "," if _has_decimal_commas(text, separator) else "."
+    frame = _parsed(path, text, separator, decimal)
+    frame.columns = names
+    if separator != ",":
+        notes.append(f"Columns are separated by {separator!r}.")
+    if decimal == ",":
+        notes.append("Numbers are written with decimal commas.")
+    return _without_row_numbers(_with_dates(frame, notes), notes)
+
+
+def _parsed(path: Path, text: str, separator: str, decimal: str) -> Any:
     import pandas as pd
 
-    text, notes = _decoded(path)
-    separator = _separator(text)
-    names = _header(path, text, separator)
-    decimal = "," if separator == ";" and _has_decimal_commas(text) else "."
     try:
         frame = pd.read_csv(
             io.StringIO(text),
@@ -65,27 +103,37 @@ def _read_text(path: Path) -> tuple[pd.DataFrame, list[str]]:
             decimal=decimal,
             low_memory=False,
             skip_blank_lines=True,
+            skipinitialspace=True,
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as a table: {str(error).strip()}") from error
+        raise _unreadable(path, error) from error
     if len(frame) == 0:
         raise InputError(f"{path} has a header but no rows. Give a table with rows.")
-    frame.columns = pd.Index(names) if len(names) == frame.shape[1] else frame.columns
-    if separator != ",":
-        notes.append(f"Columns are separated by {separator!r}.")
-    if decimal == ",":
-        notes.append("Numbers are written with decimal commas.")
-    return _without_row_numbers(frame, notes)
+    return frame
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    return InputError(f"{path} cannot be read as a table ({_reason(error)}). Mend that line.")
+
+
+def _reason(error: Exception) -> str:
+    text = str(error).replace("Error tokenizing data. C error: ", "").strip()
+    return short(text or type(error).__name__, 150).rstrip(".")
 
 
 def _decoded(path: Path) -> tuple[str, list[str]]:
-    raw = path.read_bytes()
-    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return raw.decode("utf-16", errors="replace"), ["The file is UTF-16."]
-    if b"\x00" in raw:
+    """Return the file as text with plain line ends, and what its encoding was."""
+    text, notes = _text_of(path.read_bytes())
+    if "\x00" in text:
         raise InputError(
             f"{path} holds NUL bytes, so it is not a text table. Save it again as CSV (UTF-8)."
         )
+    return text.replace("\r\n", "\n").replace("\r", "\n").lstrip(" \n"), notes
+
+
+def _text_of(raw: bytes) -> tuple[str, list[str]]:
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return raw.decode("utf-16", errors="replace"), ["The file is UTF-16."]
     try:
         return raw.decode("utf-8-sig"), []
     except UnicodeDecodeError:
@@ -94,35 +142,67 @@ def _decoded(path: Path) -> tuple[str, list[str]]:
 
 def _separator(text: str) -> str:
     """Return the separator that splits the first lines into the same number of cells, most."""
-    lines = [line for line in text.splitlines()[:20] if line.strip()]
+    lines = [line for line, _ in zip(_filled_lines(text), range(20), strict=False)]
 
     def cells(separator: str) -> tuple[bool, int]:
-        counts = [len(row) for row in csv.reader(lines, delimiter=separator)]
+        counts = [len(row) for row in _cells(lines, separator)]
         return (len(set(counts)) == 1 and counts[0] > 1, counts[0] if counts else 0)
 
     return max(SEPARATORS, key=cells)
 
 
+def _filled_lines(text: str) -> Iterable[str]:
+    return (line for line in io.StringIO(text) if line.strip())
+
+
+def _cells(lines: Iterable[str], separator: str) -> Any:
+    return csv.reader(lines, delimiter=separator, skipinitialspace=True)
+
+
 def _header(path: Path, text: str, separator: str) -> list[str]:
     """Return the column names as they stand in the file, or raise where one stands twice."""
-    lines = (line for line in io.StringIO(text) if line.strip())
-    names = next(csv.reader(lines, delimiter=separator), [])
+    rows = _cells(_filled_lines(text), separator)
+    names: list[str] = next(rows, [])
     if not names:
         raise InputError(f"{path} is empty. Give a table with a header and rows.")
+    if len(next(rows, [])) > len(names):
+        # pandas would take the first cell for row names and shift every column by one.
+        raise InputError(
+            f"{path} has more cells in its rows than names in its header. Name every column, and "
+            "end no row with a separator."
+        )
     twice = sorted({name for name in names if name.strip() and names.count(name) > 1})
     if twice:
         raise InputError(f"{path} has more than one column called {listed(twice)}. Rename them.")
     return [name if name.strip() else f"(column {at + 1})" for at, name in enumerate(names)]
 
 
-def _has_decimal_commas(text: str) -> bool:
-    """Return whether cells between semicolons look like 3,14 and none like 3.14."""
-    import re
+def _has_decimal_commas(text: str, separator: str) -> bool:
+    """Return whether there are cells like 3,14 and none like 3.14."""
+    if separator == ",":
+        return False
+    edge, sample = re.escape(separator), text[:100_000]
 
-    sample = text[:100_000]
-    return bool(re.search(r";-?\d+,\d+[;\r\n]", sample)) and not re.search(
-        r";-?\d+\.\d+[;\r\n]", sample
-    )
+    def has_cells(point: str) -> bool:
+        cell = rf"(?:^|{edge})-?\d+{point}\d+(?:$|{edge})"
+        return re.search(cell, sample, re.MULTILINE) is not None
+
+    return has_cells(",") and not has_cells(r"\.")
+
+
+def _with_dates(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Return the table with columns like 2024-01-31 as dates rather than as categories."""
+    import pandas as pd
+
+    for name in frame.columns:
+        values = frame[name].dropna()
+        if len(values) == 0 or not DATE.fullmatch(str(values.iloc[0])):
+            continue
+        dates = pd.to_datetime(frame[name], format="ISO8601", errors="coerce", utc=True)
+        if dates.notna().sum() == len(values):
+            frame[name] = dates
+            notes.append(f"Column '{short(str(name))}' holds dates: it counts days.")
+    return frame
 
 
 def _without_row_numbers(frame: pd.DataFrame, notes: list[str]) -> tuple[pd.DataFrame, list[str]]:

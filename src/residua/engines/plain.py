@@ -9,14 +9,20 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from pickle import PicklingError
 from typing import Any
 
 import numpy as np
 
 from residua.data import Rows
 from residua.engines import Array, Outcome, Plan, Task
+from residua.errors import InputError
 from residua.estimators import Model
 from residua.learners import Fit
+
+# Beyond this the square of a loss overflows.
+LARGEST = 1e70
 
 
 def run(plan: Plan) -> list[Outcome]:
@@ -53,18 +59,20 @@ def _outcomes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
         return
     from dataclasses import replace
 
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
     shared = replace(plan, progress=None)
     done = 0
     try:
         for outcome in _in_processes(shared, tasks):
             done += 1
             yield outcome
-    except TerminatedWorkerError:
+    except BrokenProcessPool:
         # A learner that kills its process takes the whole pool along: go on one by one.
         for task in tasks[done:]:
             yield _alone(shared, task)
+    except PicklingError as error:
+        raise InputError(
+            f"{plan.learner} cannot be sent to other processes ({error}). Use n_jobs=1."
+        ) from error
 
 
 def _in_processes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
@@ -77,11 +85,9 @@ def _in_processes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
 
 def _alone(plan: Plan, task: Task) -> Outcome:
     """Return the outcome of a task in a process of its own, or that the process died."""
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
     try:
         return next(_in_processes(plan, [task]))
-    except TerminatedWorkerError:
+    except BrokenProcessPool:
         return Outcome(failure="the learner's process died")
 
 
@@ -91,12 +97,12 @@ def fit_task(plan: Plan, task: Task) -> Outcome:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # learners' remarks are not the user's concern
             return _fit(plan, task)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # Only what a learner does can fail here: the table was checked at the door.
         return Outcome(failure=_reason(error))
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     first = str(error).strip().splitlines()
     return f"{type(error).__name__}: {first[0]}"[:200] if first else type(error).__name__
 
@@ -167,8 +173,8 @@ def _predicted(plan: Plan, model: Model | None, inputs: Array, train: Rows) -> A
 def _finite(prediction: Array, shape: tuple[int, ...]) -> Array:
     if prediction.shape != shape:
         raise ValueError(f"the learner predicted shape {prediction.shape} instead of {shape}")
-    if not np.isfinite(prediction).all():
-        raise ValueError("the learner predicted values that are not finite")
+    if not (np.abs(prediction) <= LARGEST).all():
+        raise ValueError("the learner predicted values that are not finite or beyond 1e70")
     return prediction
 
 

@@ -8,6 +8,7 @@ import sys
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from residua.errors import InputError
 from residua.estimators import Array
@@ -57,6 +58,32 @@ class WrappedEstimator:
         seen = np.asarray(self.fitted_[0].classes_).astype(int)
         probabilities[:, seen] = self.fitted_[0].predict_proba(X)
         return probabilities
+
+    @property
+    def used_(self) -> NDArray[np.bool_] | None:
+        """Return the columns a booster used, where without the others it would be the same."""
+        model = self.fitted_[0]
+        if len(self.fitted_) > 1 or not is_same_without_unused(model):
+            return None
+        return np.asarray(model.feature_importances_) > 0
+
+
+# Boosters that look at all columns in every tree, and the settings that would change that.
+_COLUMN_SAMPLING = {
+    "GradientBoostingRegressor": {"max_features": None},
+    "GradientBoostingClassifier": {"max_features": None},
+    "LGBMRegressor": {"colsample_bytree": 1.0, "extra_trees": None, "feature_fraction": None},
+    "LGBMClassifier": {"colsample_bytree": 1.0, "extra_trees": None, "feature_fraction": None},
+}
+
+
+def is_same_without_unused(model: Any) -> bool:
+    """Return whether a fitted booster, refitted without columns it never used, is the same."""
+    sampling = _COLUMN_SAMPLING.get(type(model).__name__)
+    if sampling is None or not hasattr(model, "feature_importances_"):
+        return False
+    settings = model.get_params()
+    return all(settings.get(name) in (None, usual) for name, usual in sampling.items())
 
 
 def copied(estimator: Any) -> Any:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from residua.data import did_you_mean
-from residua.errors import InputError
+from residua.errors import InputError, did_you_mean
 from residua.methods.dropout import dropout
 from residua.methods.gcm import correlation_scale, degrees_of_freedom, gcm, product_scale
 from residua.methods.loco import VALIDITIES, loco, split_loco, zipper_loco
@@ -94,9 +93,9 @@ def get_methods(names: str | Sequence[str], *, validity: str = "conservative") -
     """Return the methods of these names, LOCO in the version asked for."""
     if isinstance(names, str):
         names = DEFAULT_METHODS if names == "default" else [n.strip() for n in names.split(",")]
+    if not isinstance(names, Iterable) or not names:
+        raise InputError(f"methods={names!r} names no test. Choose from {', '.join(METHODS)}.")
     chosen = list(dict.fromkeys(str(name) for name in names))
-    if not chosen:
-        raise InputError(f"methods is empty. Choose from {', '.join(METHODS)}.")
     for name in chosen:
         if name not in METHODS:
             raise InputError(f"There is no method '{name}'.{did_you_mean(name, METHODS)}")

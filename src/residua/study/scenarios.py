@@ -10,8 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from residua.data import did_you_mean
-from residua.errors import InputError
+from residua.errors import InputError, did_you_mean
 from residua.randomness import stream
 
 if TYPE_CHECKING:

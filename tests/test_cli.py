@@ -1,0 +1,456 @@
+"""The command line: one answer or one sentence, the right exit code, and files that repeat."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import resource
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from residua import cli, learners
+from residua.assess import Job
+from residua.estimators.linear import LinearModel
+from residua.result import Result
+
+RESIDUA = [sys.executable, "-m", "residua"]
+
+
+@pytest.fixture
+def residua(monkeypatch, capsys):
+    """Return a function that runs a command and returns its exit code, output and errors."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["residua", *map(str, words)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as leaving:
+            cli.main()
+        output = capsys.readouterr()
+        assert "Traceback" not in output.err
+        return leaving.value.code or 0, output.out, output.err
+
+    return run
+
+
+def rows(n_rows=80):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(n_rows, 3)), columns=["area", "lat", "lon"])
+    frame["price"] = 2 * frame["area"] + rng.normal(size=n_rows)
+    return frame
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Return the path of a small table in which `area` sets the `price`."""
+    path = tmp_path / "homes for sale.csv"
+    rows().to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def quick(table):
+    """Return the words of a command that takes a moment."""
+    return ["assess", table, "--target", "price", "--learner", "linear"]
+
+
+# --- answers ------------------------------------------------------------------------------------
+
+
+def test_assess_says_what_matters(residua, quick):
+    code, out, err = residua(*quick)
+    assert code == cli.DONE
+    assert "1 of 3 features matter for 'price'" in out
+    assert "area" in out
+    assert err == ""
+
+
+def test_parquet_gives_the_same_answer_as_csv(residua, quick, tmp_path):
+    path = tmp_path / "homes.parquet"
+    rows().to_parquet(path)
+    _, from_csv, _ = residua(*quick, "--quiet")
+    _, from_parquet, _ = residua(*quick[:1], path, *quick[2:], "--quiet")
+    assert from_parquet == from_csv
+
+
+def test_parquet_read_by_polars_gives_the_same_answer(residua, quick, tmp_path, monkeypatch):
+    path = tmp_path / "homes.parquet"
+    rows().to_parquet(path)
+    _, from_csv, _ = residua(*quick, "--quiet", "--drop", "lat")
+    hide(monkeypatch, "pyarrow")
+    assert residua(*quick[:1], path, *quick[2:], "--quiet", "--drop", "lat")[1] == from_csv
+
+
+def test_demo_runs_and_writes_its_page(residua, tmp_path):
+    code, out, _ = residua("demo", "--learner", "linear", "--out", tmp_path / "demo")
+    assert code == cli.DONE
+    assert "features matter for 'progression'" in out
+    assert (tmp_path / "demo" / "report.html").read_text(encoding="utf-8").startswith("<!doctype")
+
+
+def test_quiet_prints_the_verdict_alone(residua, quick):
+    _, out, err = residua(*quick, "--quiet")
+    assert "Plan" not in out
+    assert "Repeat" not in out
+    assert out.rstrip().endswith("level 0.05).")
+    assert err == ""
+
+
+def test_json_is_one_document_and_nothing_else(residua, quick):
+    code, out, err = residua(*quick, "--json")
+    document = json.loads(out)
+    assert code == cli.DONE
+    assert document["selected"]["gcm"] == ["area"]
+    assert len(document["table"]) == 6
+    assert "Repeat" in err
+
+
+@pytest.mark.parametrize("command", ["methods", "learners", "doctor"])
+def test_a_listing_comes_as_text_and_as_json(command, residua):
+    _, text, _ = residua(command)
+    _, document, _ = residua(command, "--json")
+    assert all(str(next(iter(row.values()))) in text for row in json.loads(document))
+
+
+def test_version_is_that_of_the_package(residua):
+    from residua import __version__
+
+    assert residua("--version")[1].split() == ["residua", __version__]
+
+
+def test_out_holds_the_table_the_result_and_the_page(residua, quick, tmp_path):
+    residua(*quick, "--out", tmp_path / "a" / "b")
+    written = pd.read_csv(tmp_path / "a" / "b" / "results.csv")
+    result = Result.from_json(tmp_path / "a" / "b" / "results.json")
+    pd.testing.assert_frame_equal(written, result.table, check_dtype=False)
+    assert (tmp_path / "a" / "b" / "report.html").exists()
+
+
+def test_the_report_goes_where_it_is_told_to(residua, quick, tmp_path):
+    page = tmp_path / "new" / "price.html"
+    _, out, _ = residua(*quick, "--report", page)
+    assert f"Report  {page}" in out
+    assert "area" in page.read_text(encoding="utf-8")
+
+
+def test_groups_come_from_a_file(residua, quick, tmp_path):
+    for text in ('place = ["lat", "lon"]', '[groups]\nplace = ["lat", "lon"]'):
+        (tmp_path / "groups.toml").write_text(text)
+        _, out, _ = residua(*quick, "--groups", tmp_path / "groups.toml", "--json")
+        assert {row["feature"] for row in json.loads(out)["table"]} == {"area", "place"}
+
+
+def test_paper_mode_says_that_it_is_not_for_decisions(residua, quick):
+    code, out, _ = residua(*quick, "--paper", "--methods", "gcm,loco,dropout,permutation")
+    assert code == cli.DONE
+    assert "! Paper mode" in out
+    assert "unadjusted" in out
+
+
+def test_weights_clusters_and_drop_take_columns_away(residua, quick, table):
+    rows().assign(w=1.0, town=np.arange(80) % 8).to_csv(table, index=False)
+    columns = ["--weights", "w", "--clusters", "town", "--drop", "lat", "--splits", "3"]
+    _, out, _ = residua(*quick, *columns, "--json")
+    assert {row["feature"] for row in json.loads(out)["table"]} == {"area", "lon"}
+
+
+def test_remarks_on_the_file_and_the_columns_are_shown(residua, quick, table):
+    rows().assign(same=1, day="2024-01-31").to_csv(table, index=False, sep=";")
+    _, out, _ = residua(*quick)
+    assert "! Columns are separated by ';'." in out
+    assert "! Column 'same' is constant" in out
+
+
+# --- names --------------------------------------------------------------------------------------
+
+ODD = ["[/]", "[red]x[/red]", "<script>alert(1)</script>", "$\\frac$", "{{ 7*7 }}", "数量", "🎉"]
+
+
+def odd_table(path, names):
+    frame = rows()
+    for at, name in enumerate(names):
+        frame[name] = np.random.default_rng(at).normal(size=len(frame))
+    frame.to_csv(path, index=False)
+
+
+def test_odd_names_print_as_they_are(residua, quick, table):
+    odd_table(table, ODD)
+    code, out, _ = residua(*quick)
+    assert code == cli.DONE
+    assert all(name in out for name in ODD)
+
+
+def test_no_name_can_move_the_cursor_or_run_a_script(residua, quick, table, tmp_path):
+    odd_table(table, ["a\x1b[31mb", "<script>alert(1)</script>"])
+    _, out, _ = residua(*quick, "--report", tmp_path / "page.html")
+    assert "\x1b" not in out
+    assert "<script>alert" not in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_no_cell_of_the_table_is_a_formula(residua, quick, table, tmp_path):
+    names = ["=1+1", "+cmd|' /C calc'!A0", "-2", "@SUM(A1)"]
+    odd_table(table, names)
+    residua(*quick, "--out", tmp_path / "out")
+    with (tmp_path / "out" / "results.csv").open(newline="", encoding="utf-8") as file:
+        features = {row["feature"] for row in csv.DictReader(file)}
+    assert {f"'{name}" for name in names} <= features
+    assert not any(name.startswith(("=", "+", "-", "@")) for name in features)
+
+
+def test_a_target_with_an_odd_name_can_be_asked_for(residua, quick, table):
+    rows().rename(columns={"price": "[/] =x"}).to_csv(table, index=False)
+    code, out, _ = residua(*quick[:2], "--target", "[/] =x", "--learner", "linear")
+    assert code == cli.DONE
+    assert "features matter for '[/] =x'" in out
+
+
+def test_a_terminal_without_the_letters_is_no_trouble(table):
+    odd_table(table, ["数量"])
+    words = ["assess", table, "--target", "price", "--learner", "linear"]
+    done = subprocess.run(
+        [*RESIDUA, *words],
+        capture_output=True,
+        env={"PYTHONIOENCODING": "ascii", "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == cli.DONE
+    assert b"\\u6570\\u91cf" in done.stdout
+
+
+# --- repeating ----------------------------------------------------------------------------------
+
+
+def test_the_repeat_line_makes_the_same_table_byte_for_byte(residua, quick, tmp_path):
+    _, out, _ = residua(*quick, "--out", tmp_path / "the out", "--seed", "7", "--splits", "0.4")
+    line = next(line for line in out.splitlines() if line.startswith("Repeat"))
+    first = (tmp_path / "the out" / "results.csv").read_bytes()
+    (tmp_path / "the out" / "results.csv").unlink()
+    command = shlex.split(line.removeprefix("Repeat"))
+    assert command[0] == "residua"
+    subprocess.run([*RESIDUA, *command[1:]], check=True, capture_output=True)
+    assert (tmp_path / "the out" / "results.csv").read_bytes() == first
+
+
+# --- exit codes ---------------------------------------------------------------------------------
+
+
+def hide(monkeypatch, *hidden):
+    """Make these packages look as if they were not installed."""
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name in hidden else find_spec(name, *rest),
+    )
+
+
+MISTAKES = {
+    "an unknown target": (["--target", "prize"], "Did you mean 'price'?"),
+    "an unknown learner": (["--learner", "liner"], "Did you mean 'linear'"),
+    "an unknown setting": (["--learner", "linear(rigde=1)"], "Did you mean 'ridge'?"),
+    "an unknown method": (["--methods", "gmc"], "Did you mean 'gcm'?"),
+    "an unknown correction": (["--correction", "bhh"], "Did you mean 'bh'?"),
+    "an unknown validity": (["--validity", "zipped"], "Did you mean 'zipper'?"),
+    "an unknown task": (["--task", "regresion"], "Did you mean 'regression'?"),
+    "splits in words": (["--splits", "many"], "--splits many"),
+    "too many splits": (["--splits", "5000"], "Use 40 or fewer"),
+    "splits below zero": (["--splits", "-3"], "splits=-3"),
+    "an impossible level": (["--alpha", "7"], "alpha=7"),
+    "a level that is no number": (["--alpha", "nan"], "alpha=nan"),
+    "no repeats": (["--repeats", "0"], "repeats=0"),
+    "no jobs": (["--jobs", "0"], "n_jobs"),
+    "a negative seed": (["--seed", "-1"], "seed=-1"),
+    "an unknown column to drop": (["--drop", "lot"], "Did you mean 'lon' or 'lat'?"),
+    "weights that are negative": (["--weights", "lon"], "sample_weight must be"),
+    "clusters under an unknown name": (["--clusters", "twon"], "no column 'twon'"),
+    "a missing groups file": (["--groups", "nowhere.toml"], "nowhere.toml"),
+    "dropout in sample": (
+        ["--splits", "none", "--methods", "dropout", "--learner", "boosting"],
+        "Use splits=5",
+    ),
+}
+
+
+def assert_one_sentence(err, said):
+    assert err.startswith("residua: ")
+    assert err.count("\n") == 1
+    assert err.rstrip()[-1] in ".?"
+    assert said in err
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_told_in_a_sentence_and_leaves_with_2(mistake, residua, quick):
+    words, said = MISTAKES[mistake]
+    code, out, err = residua(*quick, *words)
+    assert code == cli.BAD_INPUT
+    assert out == ""
+    assert_one_sentence(err, said)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('place = ["lat", "lno"]', "Did you mean 'lon'"),
+        ("place = lat, lon", "is not TOML"),
+        ('place = "lat"', "Group 'place' needs a list"),
+        ("groups = 5", "groups must name each group"),
+        ('a = ["lat"]\nb = ["lat"]', "'lat' is in two groups"),
+    ],
+)
+def test_a_broken_groups_file_leaves_with_2(text, said, residua, quick, tmp_path):
+    (tmp_path / "groups.toml").write_text(text)
+    code, _, err = residua(*quick, "--groups", tmp_path / "groups.toml")
+    assert code == cli.BAD_INPUT
+    assert_one_sentence(err, said)
+
+
+@pytest.mark.parametrize("name", ["nowhere.csv", ".", "homes.xlsx", "empty.csv", "bad.parquet"])
+def test_a_table_that_cannot_be_read_leaves_with_2(name, residua, tmp_path):
+    (tmp_path / "homes.xlsx").write_bytes(b"PK")
+    (tmp_path / "empty.csv").write_bytes(b"")
+    (tmp_path / "bad.parquet").write_bytes(b"not a table")
+    code, out, err = residua("assess", tmp_path / name, "--target", "price")
+    assert code == cli.BAD_INPUT
+    assert out == ""
+    assert_one_sentence(err, str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["asess"], ["assess"], ["assess", "t.csv"], ["demo", "--loud"], ["demo", "--jobs", "x"]],
+)
+def test_a_misspelt_command_leaves_with_2_and_points_to_help(words, residua):
+    code, _, err = residua(*words)
+    assert code == cli.BAD_INPUT
+    assert "--help" in err
+
+
+def test_a_column_that_cannot_be_tested_is_named(residua, quick, table):
+    rows().assign(odd=np.inf).to_csv(table, index=False)
+    code, _, err = residua(*quick)
+    assert code == cli.BAD_INPUT
+    assert_one_sentence(err, "'odd' has infinite values")
+
+
+@dataclass(frozen=True)
+class Fragile(learners.Learner):
+    """Least squares that cannot do without the first column."""
+
+    name: ClassVar[str] = "fragile"
+
+    def model(self, fit):
+        if 0 not in fit.columns:
+            raise RuntimeError("I need the first column")
+        return LinearModel(n_classes=fit.n_classes)
+
+
+def test_fits_that_fail_leave_with_3_and_the_rest_of_the_answer(residua, quick, monkeypatch):
+    monkeypatch.setitem(learners.LEARNERS, "fragile", Fragile)
+    code, out, _ = residua(*quick, "--learner", "fragile", "--methods", "loco", "--json")
+    assert code == cli.SOME_FAILED
+    status = {row["feature"]: row["status"] for row in json.loads(out)["table"]}
+    assert status["area"].endswith("RuntimeError: I need the first column")
+    assert status["lat"] == status["lon"] == "ok"
+
+
+def test_a_learner_that_is_not_installed_leaves_with_4(residua, quick, monkeypatch):
+    hide(monkeypatch, "torch")
+    code, out, err = residua(*quick, "--learner", "network")
+    assert code == cli.MISSING_EXTRA
+    assert out == ""
+    assert_one_sentence(err, "pip install 'residua[nn]'")
+
+
+def test_a_reader_that_is_not_installed_leaves_with_4(residua, tmp_path, monkeypatch):
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    hide(monkeypatch, "pyarrow", "polars")
+    code, _, err = residua("assess", tmp_path / "t.parquet", "--target", "y")
+    assert code == cli.MISSING_EXTRA
+    assert_one_sentence(err, "pip install 'residua[polars]'")
+
+
+@pytest.mark.parametrize("option", ["--out", "--report"])
+def test_a_place_that_cannot_be_written_leaves_with_5_before_any_fit(
+    option, residua, quick, table, monkeypatch
+):
+    monkeypatch.setattr(Job, "run", lambda *_: pytest.fail("a model was fitted"))
+    code, out, err = residua(*quick, option, table / "inside" / "a file")
+    assert code == cli.CANNOT_WRITE
+    assert out == ""
+    assert_one_sentence(err, str(table))
+
+
+def test_a_report_that_is_a_folder_leaves_with_5(residua, quick, tmp_path):
+    code, _, err = residua(*quick, "--report", tmp_path)
+    assert code == cli.CANNOT_WRITE
+    assert_one_sentence(err, "is a folder")
+
+
+def test_an_interrupt_leaves_with_130_and_no_files(table, tmp_path):
+    words = ["--target", "price", "--learner", "boosting(trees=100000)", "--out", tmp_path / "out"]
+    running = subprocess.Popen(
+        [*RESIDUA, "assess", table, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A test run in the background would hand down its deaf ear for interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    next(line for line in running.stdout if line.startswith("Plan:"))
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == cli.INTERRUPTED
+    assert_one_sentence(err, "Interrupted.")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_reader_that_goes_away_is_no_trouble(table):
+    words = ["assess", table, "--target", "price", "--learner", "linear"]
+    running = subprocess.Popen(
+        [*RESIDUA, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    running.stdout.close()
+    assert "Traceback" not in running.stderr.read()
+    running.stderr.close()
+    running.wait(timeout=60)
+
+
+# --- speed --------------------------------------------------------------------------------------
+
+
+def seconds(*command, runs=7):
+    """Return the least processor time of several runs: waiting for others' work is not ours."""
+
+    def spent():
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    took = []
+    for _ in range(runs):
+        before = spent()
+        subprocess.run([sys.executable, *command], check=True, capture_output=True)
+        took.append(spent() - before)
+    return min(took)
+
+
+def test_help_and_import_are_quick():
+    # numpy's share is not ours, and on a slower machine it grows as ours does.
+    numpy = seconds("-c", "import numpy")
+    assert seconds("-c", "import residua") < max(0.3, 2.5 * numpy)
+    assert seconds("-m", "residua", "--help") < max(0.5, 3.5 * numpy)
+
+
+def test_import_leaves_the_heavy_parts_for_later():
+    heavy = ["pandas", "sklearn", "scipy", "numba", "torch", "matplotlib", "joblib", "narwhals"]
+    code = f"import sys, residua; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
