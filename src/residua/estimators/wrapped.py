@@ -69,7 +69,7 @@ class WrappedEstimator:
 
 
 # Boosters that look at all columns in every tree, and the settings that would change that.
-_COLUMN_SAMPLING = {
+_COLUMN_SAMPLING: dict[str, dict[str, Any]] = {
     "GradientBoostingRegressor": {"max_features": None},
     "GradientBoostingClassifier": {"max_features": None},
     "LGBMRegressor": {"colsample_bytree": 1.0, "extra_trees": None, "feature_fraction": None},
