@@ -1,7 +1,7 @@
 """How often useless features are called useful at level .05.
 
-The designs have two useful features among six; the others are useless, and with AR(.7) they are
-strongly correlated with the useful ones. Bands are those of 2,000 tests: a true rate of .05
+The first of six features is useful; the others are useless, and with AR(.7) they are correlated
+with it and with each other. Bands are those of 2,000 tests: a true rate of .05
 leaves [.032, .07] once in 10,000 times. The fast versions run fewer tests in wider bands.
 """
 
@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from residua import METHODS, assess
 
 GAINS = [name for name in METHODS if name != "gcm"]
-USEFUL = (0, 3)
+USEFUL = (0,)
 N_ROWS = 400
 
 
@@ -34,7 +34,7 @@ def null_p_values(seed, learner, correlation, methods, curve=None, **options):
 
 
 def rejection_rates(n_tests, learner, correlation, methods, n_jobs=1, **options):
-    n_sets = -(-n_tests // 4)
+    n_sets = -(-n_tests // 5)
     runs = Parallel(n_jobs=n_jobs)(
         delayed(null_p_values)(seed, learner, correlation, methods, **options)
         for seed in range(n_sets)
@@ -51,9 +51,9 @@ def test_linear_tests_hold_their_level(correlation):
 
 @pytest.mark.parametrize("correlation", [0.0, 0.7])
 def test_boosting_tests_hold_their_level(correlation):
-    rates = rejection_rates(120, "boosting", correlation, list(METHODS))
-    assert rates["gcm"] <= 0.12, rates
-    assert all(rates[name] <= 0.11 for name in GAINS), rates
+    rates = rejection_rates(500, "boosting", correlation, list(METHODS))
+    assert 0.02 <= rates["gcm"] <= 0.09, rates
+    assert all(rates[name] <= 0.08 for name in GAINS), rates
 
 
 @pytest.mark.parametrize("validity", ["zipper", "split"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residua.data import Dataset, Rows
-from residua.engines import Outcome, Plan, Task, plain
+from residua.engines import Outcome, Plan, plain
 
 Array = NDArray[np.float64]
 # The learners whose models have an engine of their own, of the same name.
-ENGINES = ("network",)
+ENGINES = ("boosting", "kernel", "linear", "network", "splines")
 NEEDS = ("y_given_all", "y_given_rest", "x_given_rest", "y_dropped", "y_permuted")
 
 
@@ -143,12 +143,17 @@ def gather(plan: Plan, outcomes: list[Outcome]) -> Residuals:
     rows = np.sort(np.concatenate([test for _, test in plan.folds]))
     arrays = _empty(plan, len(rows))
     failures: dict[tuple[str, int], str] = {}
+    fitted: dict[tuple[int, str], list[tuple[int, Outcome]]] = {}
     for task, outcome in zip(plan.tasks, outcomes, strict=True):
         if outcome.failure:
             where = f"fold {task.fold + 1}: " if len(plan.folds) > 1 else ""
             failures.setdefault((task.need, task.feature), where + outcome.failure)
-            continue
-        _place(plan, task, outcome, arrays, np.searchsorted(rows, plan.folds[task.fold][1]))
+        else:
+            fitted.setdefault((task.fold, task.need), []).append((task.feature, outcome))
+    for (fold, need), found in fitted.items():
+        test = plan.folds[fold][1]
+        at = np.arange(len(rows)) if len(test) == len(rows) else np.searchsorted(rows, test)
+        _PLACES[need](plan.data, test, at, found, arrays)
     fits, seconds = _cost(plan, outcomes)
     return Residuals(
         plan.data, rows, arrays, failures, fits, seconds, len(plan.folds), _n_train(plan)
@@ -157,8 +162,12 @@ def gather(plan: Plan, outcomes: list[Outcome]) -> Residuals:
 
 def _n_train(plan: Plan) -> int:
     """Return how many rows a model learned from, 0 where it was tested on the same rows."""
-    if any(len(np.intersect1d(train, test)) for train, test in plan.folds):
-        return 0
+    learned = np.zeros(plan.data.n_rows, dtype=bool)
+    for train, test in plan.folds:
+        learned[:] = False
+        learned[train] = True
+        if learned[test].any():
+            return 0
     return int(np.mean([len(train) for train, _ in plan.folds]))
 
 
@@ -179,24 +188,70 @@ def _empty(plan: Plan, n_rows: int) -> dict[str, Array]:
     return {name: np.zeros(shape, order="F") for name, shape in shapes.items()}
 
 
-def _place(plan: Plan, task: Task, outcome: Outcome, arrays: dict[str, Array], at: Rows) -> None:
-    """Put what one task left over where it belongs."""
-    data, test = plan.data, plan.folds[task.fold][1]
-    prediction = outcome.prediction
-    assert prediction is not None
-    if task.need == "x_given_rest":
-        columns = np.array(data.features[task.feature].columns)
-        arrays["x_given_rest"][np.ix_(at, columns)] = data.X[np.ix_(test, columns)] - prediction
-    elif task.need == "y_given_rest":
-        arrays["y_given_rest"][at, task.feature] = data.left(prediction, test)
-        arrays["loss_given_rest"][at, task.feature] = data.loss(prediction, test)
-    else:
-        arrays["y_given_all"][at] = data.left(prediction, test)
-        arrays["loss_given_all"][at] = data.loss(prediction, test)
-        if outcome.dropped is not None:
-            arrays["loss_dropped"][at] = outcome.dropped
-        if outcome.permuted is not None:
-            arrays["loss_permuted"][at] = outcome.permuted
+Found = list[tuple[int, Outcome]]
+
+
+def _place_full(
+    data: Dataset, test: Rows, at: Rows, found: Found, arrays: dict[str, Array]
+) -> None:
+    """Put what the full model of a fold left over where it belongs."""
+    _, outcome = found[0]
+    arrays["y_given_all"][at] = data.left(_prediction(outcome), test)
+    arrays["loss_given_all"][at] = data.loss(_prediction(outcome), test)
+    for name in ("dropped", "permuted"):
+        losses = getattr(outcome, name)
+        if losses is not None:
+            arrays[f"loss_{name}"][at] = losses
+
+
+def _place_reduced(
+    data: Dataset, test: Rows, at: Rows, found: Found, arrays: dict[str, Array]
+) -> None:
+    """Put what a fold's models without a feature left over where it belongs."""
+    if data.classes:
+        for j, outcome in found:
+            arrays["y_given_rest"][at, j] = data.left(_prediction(outcome), test)
+            arrays["loss_given_rest"][at, j] = data.loss(_prediction(outcome), test)
+        return
+    block = _block([j for j, _ in found], at)
+    left = data.y[test] - np.array([_prediction(outcome) for _, outcome in found])
+    arrays["y_given_rest"].T[block] = left
+    arrays["loss_given_rest"].T[block] = left**2
+
+
+def _place_features(
+    data: Dataset, test: Rows, at: Rows, found: Found, arrays: dict[str, Array]
+) -> None:
+    """Put what a fold's models of the features left over where it belongs."""
+    columns = [c for j, _ in found for c in data.features[j].columns]
+    predicted = np.concatenate([_prediction(outcome).T for _, outcome in found])
+    arrays["x_given_rest"].T[_block(columns, at)] = data.X.T[_block(columns, test)] - predicted
+
+
+def _block(rows: Sequence[int], columns: Rows) -> Any:
+    """Return an index of rows × columns, by slices where they lie side by side: it is quicker."""
+    first, second = _as_slice(np.asarray(rows)), _as_slice(columns)
+    if isinstance(first, slice) or isinstance(second, slice):
+        return first, second
+    return np.ix_(first, second)
+
+
+def _as_slice(index: Rows) -> Rows | slice:
+    start, stop = int(index[0]), int(index[-1]) + 1
+    side_by_side = stop - start == len(index) and (np.diff(index) == 1).all()
+    return slice(start, stop) if side_by_side else index
+
+
+_PLACES = {
+    "y_given_all": _place_full,
+    "y_given_rest": _place_reduced,
+    "x_given_rest": _place_features,
+}
+
+
+def _prediction(outcome: Outcome) -> Array:
+    assert outcome.prediction is not None
+    return outcome.prediction
 
 
 def _cost(plan: Plan, outcomes: list[Outcome]) -> tuple[dict[str, int], dict[str, float]]:

@@ -19,7 +19,7 @@ LEARNERS = {
     "stumps": (Boosting(trees=25), 1e-8, 1e-6),
     "trees": (Boosting(trees=20, splits=3, shrinkage=0.3), 1e-8, 1e-6),
     "kernel ridge": (Kernel(kind="ridge"), 1e-8, 1e-6),
-    "svr": (Kernel(), 4e-3, 2e-2),
+    "svr": (Kernel(), 1e-2, 2e-2),
     "network": (Network(hidden=(6,), epochs=4, batch=32), 1e-8, 1e-6),
 }
 SPLITS = {"cross-fit": 3, "hold-out": 0.4, "in sample": "none"}

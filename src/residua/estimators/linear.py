@@ -24,7 +24,9 @@ class LinearModel:
         """Return self, fitted."""
         self.centre_ = np.average(X, axis=0, weights=weights)
         spread = np.sqrt(np.average((X - self.centre_) ** 2, axis=0, weights=weights))
-        self.scale_ = np.where(spread > 0, spread, 1.0)
+        # A column that varies by rounding alone is constant: its scale must not blow it up.
+        varies = spread > 64 * np.finfo(float).eps * np.abs(self.centre_)
+        self.scale_ = np.where(varies, spread, 1.0)
         if self.n_classes:
             self._fit_classes(X, y, weights)
         else:

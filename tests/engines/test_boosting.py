@@ -1,0 +1,207 @@
+"""The boosting engine grows the trees of the plain estimator, sooner."""
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from residua.assess import prepare
+from residua.engines import Task, boosting, boosting_kernels, plain
+from residua.estimators.boosting import GradientBoosting
+from residua.learners import Boosting, Linear
+
+ALL = ["gcm", "loco", "dropout", "permutation"]
+TOLERANCE = 1e-8
+
+
+def a_table(kind="numbers", n_rows=120, seed=3):
+    """Return five numbers, of which three matter, made harder in one way."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n_rows, 5)), columns=[f"x{j}" for j in range(5)])
+    y = 2 * X["x0"] + np.sin(3 * X["x1"]) + X["x2"] * X["x3"] + 0.5 * rng.normal(size=n_rows)
+    if kind == "ties":
+        X["x0"], X["binary"] = X["x0"].round(1), (rng.random(n_rows) < 0.3) * 1.0
+        X["twin"], X["mirror"], X["complement"] = X["x1"], -X["x1"], 1 - X["binary"]
+    if kind == "categories":
+        X["letter"], X["constant"] = rng.choice(list("abcd"), n_rows), 7.0
+    if kind == "gaps":
+        X = X.mask(rng.random(X.shape) < 0.15)
+    return X, y.to_numpy()
+
+
+def a_plan(table, learner, *, methods=ALL, splits=3, **options):
+    X, y = table
+    return prepare(X, y, learner=learner, methods=methods, splits=splits, **options).plan(0)
+
+
+def assert_same(plan, tolerance=TOLERANCE):
+    assert boosting.supports(plan)
+    for task, ours, theirs in zip(plan.tasks, boosting.run(plan), plain.run(plan), strict=True):
+        assert ours.failure == theirs.failure == ""
+        for part in ("prediction", "dropped", "permuted"):
+            one, other = getattr(ours, part), getattr(theirs, part)
+            assert (one is None) == (other is None), (task, part)
+            if one is not None:
+                np.testing.assert_allclose(one, other, rtol=0, atol=tolerance, err_msg=str(task))
+
+
+def weights_of(kind, n_rows):
+    rng = np.random.default_rng(5)
+    if kind == "none":
+        return {}
+    drawn = rng.gamma(1.0, size=n_rows) if kind == "any" else rng.integers(0, 3, n_rows)
+    return {"sample_weight": drawn.astype(float)}
+
+
+@pytest.mark.parametrize("kind", ["numbers", "ties", "categories", "gaps"])
+@pytest.mark.parametrize("weights", ["none", "any", "counts"])
+@pytest.mark.parametrize("n_splits", [1, 3])
+def test_numbers_are_those_of_the_plain_engine(kind, weights, n_splits):
+    X, y = a_table(kind)
+    groups = {"pair": ["x3", "x4"]} if kind == "categories" else None
+    learner = Boosting(splits=n_splits, trees=20, min_node=5)
+    options = weights_of(weights, len(y))
+    assert_same(a_plan((X, y), learner, groups=groups, **options))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("kind", ["ties", "categories"])
+@pytest.mark.parametrize("weights", ["none", "any"])
+def test_classes_are_those_of_the_plain_engine(kind, n_classes, weights):
+    X, y = a_table(kind)
+    labels = np.array(list("abc"))[pd.qcut(y, n_classes, labels=False)]
+    learner = Boosting(splits=2, trees=15, min_node=5)
+    assert_same(a_plan((X, labels), learner, **weights_of(weights, len(y))))
+
+
+@pytest.mark.parametrize("splits", ["none", 0.33, 5])
+@pytest.mark.parametrize("methods", [["gcm"], ["loco"], ["gcm", "loco"]])
+@pytest.mark.parametrize("n_splits", [1, 4])
+def test_only_what_is_asked_for_is_fitted(splits, methods, n_splits):
+    learner = Boosting(splits=n_splits, trees=15)
+    assert_same(a_plan(a_table(), learner, methods=methods, splits=splits))
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        Boosting(trees=1),
+        Boosting(trees=10, bag=1.0),
+        Boosting(trees=10, bag=0.01),
+        Boosting(trees=10, min_node=1, splits=6),
+        Boosting(trees=10, min_node=100),
+        Boosting(trees=10, shrinkage=1.0, splits=2),
+    ],
+)
+def test_unusual_settings_are_kept(learner):
+    assert_same(a_plan(a_table(), learner))
+
+
+def test_in_sample_the_trees_are_equal_to_the_last_bit():
+    plan = a_plan(a_table("ties"), Boosting(splits=4), methods=["gcm", "loco"], splits="none")
+    assert_same(plan, tolerance=0.0)
+
+
+def test_one_feature_alone_is_left_to_the_mean():
+    X, y = a_table()
+    assert_same(a_plan((X[["x0"]], y), Boosting(trees=10)))
+
+
+def test_numbers_of_any_size_survive_float32():
+    X, y = a_table()
+    for factor, shift in ((1e50, 0.0), (1e-50, 0.0), (1.0, 1e9)):
+        plan = a_plan((X * factor + shift, y), Boosting(trees=10, splits=2), methods=["gcm"])
+        assert_same(plan, tolerance=TOLERANCE * max(factor, 1.0))
+
+
+def test_a_table_of_few_values_is_full_of_equal_gains():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 2, (60, 12)).astype(float)).rename(columns=str)
+    y = rng.integers(0, 3, 60).astype(float)
+    assert_same(a_plan((X, y), Boosting(trees=30, splits=3, min_node=2), methods=["gcm", "loco"]))
+
+
+def test_more_rows_than_numpy_sums_in_one_go():
+    plan = a_plan(a_table(n_rows=2500), Boosting(trees=3, splits=3), methods=["gcm"], splits="none")
+    assert_same(plan, tolerance=0.0)
+
+
+@pytest.mark.parametrize("n_splits", [1, 3])
+def test_more_threads_give_the_same_bits(n_splits):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100, 40))
+    table, learner = (X, X[:, 0] + rng.normal(size=100)), Boosting(trees=10, splits=n_splits)
+    one, two = (boosting.run(a_plan(table, learner, n_jobs=jobs)) for jobs in (1, 2))
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_array_equal(a.prediction, b.prediction)
+
+
+def test_rows_in_any_order_and_tested_rows_that_were_learned_from():
+    X, y = a_table()
+    rng = np.random.default_rng(2)
+    splits = [(rng.permutation(120)[:90], np.arange(60)), (rng.permutation(120), np.arange(60, 99))]
+    assert_same(
+        a_plan((X, y), Boosting(trees=10, splits=2), methods=["gcm", "loco"], splits=splits)
+    )
+
+
+def test_a_feature_the_full_model_never_uses_keeps_its_answer():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(200, 10))
+    plan = a_plan((X, 10 * X[:, 0]), Boosting(trees=5), methods=["loco"], splits="none")
+    found = dict(zip(plan.tasks, boosting.run(plan), strict=True))
+    full = found[Task("y_given_all", 0)].prediction
+    same = [np.array_equal(full, found[Task("y_given_rest", 0, j)].prediction) for j in range(10)]
+    assert same == [False] + [True] * 9
+
+
+def test_progress_reaches_the_end_and_never_turns_back():
+    X, y = a_table()
+    seen = []
+    job = prepare(X, y, learner=Boosting(trees=45), methods=["gcm", "loco"], splits=3)
+    plan = job.plan(0, lambda done, total: seen.append((done, total)))
+    boosting.run(plan)
+    assert seen == sorted(seen)
+    assert seen[-1] == (len(plan.tasks), len(plan.tasks))
+
+
+def test_every_outcome_is_charged_for():
+    plan = a_plan(a_table(), Boosting(trees=10))
+    outcomes = boosting.run(plan)
+    assert all(outcome.seconds > 0 for outcome in outcomes)
+    assert outcomes[0].seconds_dropped > 0
+    assert outcomes[0].seconds_permuted > 0
+
+
+def test_other_learners_are_not_supported():
+    assert not boosting.supports(a_plan(a_table(), Linear(), methods=["gcm"]))
+
+
+def test_without_numba_the_plain_engine_has_to_do(monkeypatch):
+    monkeypatch.setattr(boosting, "HAS_NUMBA", False)
+    assert not boosting.supports(a_plan(a_table(), Boosting()))
+
+
+def test_sums_are_numpys_sums():
+    rng = np.random.default_rng(0)
+    for n in [*range(1, 300), 1000, 1001, 5003]:
+        values = rng.normal(size=n) * 10.0 ** rng.integers(-3, 3, n)
+        assert boosting_kernels.pairwise_sum(values, n) == values.sum()
+
+
+@pytest.mark.parametrize("n_splits", [1, 4])
+def test_it_is_faster_than_one_model_after_the_other(n_splits):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 20))
+    y = X[:, 0] ** 2 + X[:, 1] * X[:, 2] + rng.normal(size=1000)
+    learner = Boosting(splits=n_splits)
+    plan = a_plan((X, y), learner, methods=["gcm", "loco"], splits="none")
+    boosting.run(plan)
+    start = time.process_time()
+    boosting.run(plan)
+    ours = time.process_time() - start
+    start = time.process_time()
+    GradientBoosting(splits=n_splits).fit(X, y)
+    one = time.process_time() - start
+    assert ours < 41 * one / 5
