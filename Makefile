@@ -1,6 +1,9 @@
 # Every target sets up all it needs in .venv and is quick the second time.
 PYTHON ?= python3
 BIN := .venv/bin
+# Tests run in two processes; threads inside them would only get in each other's way.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
 # torch's CPU build; a plain `torch` would bring gigabytes of CUDA.
 TORCH := torch==2.13.0
 
