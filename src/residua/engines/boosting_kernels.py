@@ -339,18 +339,21 @@ def _bound_roots(bag: Bag, root: Single, bounds: Single) -> None:
 
     Two columns at a time, so that one can be added up while the other waits for its sum.
     """
-    zero = spread(np.float32(0))
-    shared, end = bag.factor.shape[0] == 1, bag.order.shape[0] - 1
+    zero, end = spread(np.float32(0)), bag.order.shape[0] - 1
     for k in range(0, end + 1, 2):
         j = min(k + 1, end)
-        order, factor = bag.order[k], bag.factor[0 if shared else k]
-        other, its_factor = bag.order[j], bag.factor[0 if shared else j]
+        order, other = bag.order[k], bag.order[j]
         s, best, t, its_best = zero, zero, zero, zero
-        for q in range(order.size):
-            s = s + load(root, order[q], 0)
-            best = larger(s * s * spread(factor[q]), best)
-            t = t + load(root, other[q], 0)
-            its_best = larger(t * t * spread(its_factor[q]), its_best)
+        if bag.factor.shape[0] == 1:
+            for q in range(order.size):
+                factor = spread(bag.factor[0, q])
+                s, t = s + load(root, order[q], 0), t + load(root, other[q], 0)
+                best, its_best = larger(s * s * factor, best), larger(t * t * factor, its_best)
+        else:
+            for q in range(order.size):
+                factor, its_factor = spread(bag.factor[k, q]), spread(bag.factor[j, q])
+                s, t = s + load(root, order[q], 0), t + load(root, other[q], 0)
+                best, its_best = larger(s * s * factor, best), larger(t * t * its_factor, its_best)
         store(bounds, j, 0, its_best)
         store(bounds, k, 0, best)
 
