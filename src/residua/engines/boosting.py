@@ -53,7 +53,9 @@ def run(plan: Plan) -> list[Outcome]:
     found: dict[Task, Outcome] = {}
     for fold in range(len(plan.folds)):
         found |= _run_fold(plan, fold)
-    return [_or_plain(plan, task, found.get(task)) for task in plan.tasks]
+    outcomes = [_or_plain(plan, task, found.get(task)) for task in plan.tasks]
+    _report(plan, 0, len(outcomes))
+    return outcomes
 
 
 def _or_plain(plan: Plan, task: Task, outcome: Outcome | None) -> Outcome:

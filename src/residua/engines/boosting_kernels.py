@@ -427,33 +427,41 @@ def _look(
     """Write the best cut of a node, the first of those that gain most, if it reaches the goal."""
     if work.n_rows[m, node] == 0:
         return
-    low, high, bounds = models.low[m], models.high[m], work.turned[side * LANES + m]
-    first, most = -1, np.float32(-1)
-    for k in range(bounds.size):
-        if low <= k < high:
-            bounds[k] = -1
-        if bounds[k] > most:
-            first, most = k, bounds[k]
-    if first < 0 or most < _least(work, models.scale[m], m, node, goal):
+    bounds, scale = work.turned[side * LANES + m], models.scale[m]
+    bounds[models.low[m] : models.high[m]] = -1
+    first = _largest(bounds)
+    if bounds[first] < _least(work, scale, m, node, goal):
         return
     best, chosen = _exact(table, bag, rules, work, m, node, first), first
     threshold = work.terms[0]
-    least = _least(work, models.scale[m], m, node, max(best, goal))
+    bounds[first] = -1
+    least = _least(work, scale, m, node, max(best, goal))
     for k in range(bounds.size):
-        if bounds[k] >= least and k != first:
+        if bounds[k] >= least:
             gain = _exact(table, bag, rules, work, m, node, k)
             if gain > best or (gain == best and k < chosen):
                 best, chosen, threshold = gain, k, work.terms[0]
-                least = _least(work, models.scale[m], m, node, max(best, goal))
+                least = _least(work, scale, m, node, max(best, goal))
     work.gain[m, node] = best
     work.column[m, node] = chosen
     work.threshold[m, node] = threshold
 
 
 @part
-def _least(work: Work, scale: float, m: int, node: int, gain: float) -> float:
+def _largest(values: Single) -> int:
+    """Return where the largest value is."""
+    at, most = 0, values[0]
+    for k in range(1, values.size):
+        if values[k] > most:
+            at, most = k, values[k]
+    return at
+
+
+@part
+def _least(work: Work, scale: float, m: int, node: int, gain: float) -> np.float32:
     """Return the least bound of a column that may have this gain."""
-    return float(max(0.0, (np.sqrt(gain) * scale - work.unseen[m, node]) / MARGIN) ** 2)
+    least = max(0.0, (np.sqrt(gain) * scale - work.unseen[m, node]) / MARGIN)
+    return np.float32(least * least * (1 - UNIT))
 
 
 @part
