@@ -121,7 +121,18 @@ def _mean_loss(data: Dataset) -> float:
 def fit_residuals(plan: Plan) -> Residuals:
     """Return what every regression of the plan leaves over, each fitted once."""
     engine = engine_for(plan)
-    return replace(gather(plan, engine.run(plan)), engine=engine.__name__.rsplit(".", 1)[-1])
+    residuals = gather(plan, engine.run(plan))
+    if engine is not plain and not _is_sound(residuals):
+        engine, residuals = plain, gather(plan, plain.run(plan))  # it says which fit failed
+    return replace(residuals, engine=engine.__name__.rsplit(".", 1)[-1])
+
+
+def _is_sound(residuals: Residuals) -> bool:
+    """Return whether all that is left over is finite, and its losses can be squared."""
+    most = {name: plain.LARGEST ** (1 + name.startswith("loss")) for name in residuals.arrays}
+    return all(
+        np.abs(array).max(initial=0.0) <= most[name] for name, array in residuals.arrays.items()
+    )
 
 
 def engine_for(plan: Plan) -> Any:

@@ -192,7 +192,6 @@ def test_it_supports_networks_and_nothing_else():
     X, y = numbers()
     assert network.supports(plan_of(X, y, splits=0.3))
     assert not network.supports(plan_of(X, y, Linear(), splits=0.3))
-    assert not network.supports(plan_of(X, y, Network(batch=32.5), splits=0.3))
 
 
 def test_it_is_many_times_faster_than_plain():

@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from numbers import Integral
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numba
@@ -41,11 +40,8 @@ Map = Callable[[Callable[[Task], Outcome | None], list[Task]], Iterable[Outcome 
 
 
 def supports(plan: Plan) -> bool:
-    """Return whether the plan's learner is a network whose sizes are whole numbers."""
-    learner = plan.learner
-    if not isinstance(learner, Network):
-        return False
-    return all(isinstance(size, Integral) for size in (learner.batch, *learner.hidden))
+    """Return whether the plan's learner is a network."""
+    return isinstance(plan.learner, Network)
 
 
 def run(plan: Plan) -> list[Outcome]:
