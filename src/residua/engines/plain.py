@@ -9,8 +9,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
-from concurrent.futures.process import BrokenProcessPool
-from pickle import PicklingError
 from typing import Any
 
 import numpy as np
@@ -57,7 +55,9 @@ def _outcomes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
         with threadpool_limits(1):  # the same bits as in a worker, which has one thread
             yield from (fit_task(plan, task) for task in tasks)
         return
+    from concurrent.futures.process import BrokenProcessPool
     from dataclasses import replace
+    from pickle import PicklingError
 
     shared = replace(plan, progress=None)
     done = 0
@@ -85,6 +85,8 @@ def _in_processes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
 
 def _alone(plan: Plan, task: Task) -> Outcome:
     """Return the outcome of a task in a process of its own, or that the process died."""
+    from concurrent.futures.process import BrokenProcessPool
+
     try:
         return next(_in_processes(plan, [task]))
     except BrokenProcessPool:
