@@ -129,10 +129,14 @@ def fit_residuals(plan: Plan) -> Residuals:
 
 def _is_sound(residuals: Residuals) -> bool:
     """Return whether all that is left over is finite, and its losses can be squared."""
-    most = {name: plain.LARGEST ** (1 + name.startswith("loss")) for name in residuals.arrays}
     return all(
-        np.abs(array).max(initial=0.0) <= most[name] for name, array in residuals.arrays.items()
+        _within(array, plain.LARGEST ** (1 + name.startswith("loss")))
+        for name, array in residuals.arrays.items()
     )
+
+
+def _within(array: Array, most: float) -> bool:
+    return bool(-most <= array.min(initial=0.0) and array.max(initial=0.0) <= most)
 
 
 def engine_for(plan: Plan) -> Any:
