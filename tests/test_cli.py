@@ -454,3 +454,16 @@ def test_import_leaves_the_heavy_parts_for_later():
     code = f"import sys, residua; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_first_run_of_an_engine_says_that_it_compiles(monkeypatch, tmp_path, small_data):
+    from residua import console, engines
+    from residua.assess import prepare
+
+    plan = prepare(*small_data, learner="boosting").plan(0)
+    monkeypatch.setattr(engines, "__file__", str(tmp_path / "__init__.py"))
+    assert "compiled" in console.compile_note(plan)
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "boosting_kernels.advance-1.py311.nbi").touch()
+    assert console.compile_note(plan) == ""
+    assert console.compile_note(prepare(*small_data, learner="linear").plan(0)) == ""

@@ -271,6 +271,8 @@ def _run(
     for note in (*notes, *job.data.notes):
         output.say(f"! {note}")
     output.say(console.plan_line(job.plan(0), job.options.repeats))
+    if note := console.compile_note(job.plan(0)):
+        output.say(note)
     with console.progress_bar(hidden=output.quiet or output.as_json) as progress:
         result = job.run(progress)
     result = replace(result, about={**result.about, "command": _command()})

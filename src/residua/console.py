@@ -114,3 +114,20 @@ def _line_every(seconds: float) -> Progress:
             print(f"fitting {done}/{total}, about {left:.0f} s left", file=sys.stderr, flush=True)
 
     return advance
+
+
+def compile_note(plan: Plan) -> str:
+    """Return that the engine is about to be compiled, or nothing where numba has it on disk."""
+    from pathlib import Path
+
+    from residua import engines
+    from residua.residuals import engine_for
+
+    name = engine_for(plan).__name__.rsplit(".", 1)[-1]
+    compiled = {"boosting": "boosting_kernels", "kernel": "kernel_solver", "network": "network"}
+    if name not in compiled:
+        return ""
+    cache = Path(engines.__file__).parent / "__pycache__"
+    if any(cache.glob(f"{compiled[name]}.*.nbi")):
+        return ""
+    return f"First run with '{name}': its engine is being compiled, about 20 s, once."
