@@ -467,3 +467,14 @@ def test_the_first_run_of_an_engine_says_that_it_compiles(monkeypatch, tmp_path,
     (tmp_path / "__pycache__" / "boosting_kernels.advance-1.py311.nbi").touch()
     assert console.compile_note(plan) == ""
     assert console.compile_note(prepare(*small_data, learner="linear").plan(0)) == ""
+
+
+def test_the_time_left_counts_from_the_first_report(monkeypatch, capsys):
+    from residua import console
+
+    clock = iter([0.0, 20.0, 40.0, 41.0])  # start, a late first report, two more
+    monkeypatch.setattr(console.time, "monotonic", lambda: next(clock))
+    advance = console._line_every(10.0)
+    for done in (10, 20, 30):
+        advance(done, 100)
+    assert capsys.readouterr().err == "fitting 20/100, about 160 s left\n"

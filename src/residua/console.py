@@ -103,14 +103,17 @@ def _rich_bar() -> Iterator[Progress]:
 
 def _line_every(seconds: float) -> Progress:
     """Return a progress function that prints a line now and then."""
-    start = last = time.monotonic()
+    last = time.monotonic()
+    first: tuple[float, int] | None = None
 
     def advance(done: int, total: int) -> None:
-        nonlocal last
+        nonlocal last, first
         now = time.monotonic()
-        if now - last >= seconds and done < total:
+        # The rate counts from the first report on: what comes before is compilation.
+        first = first or (now, done)
+        if now - last >= seconds and first[1] < done < total:
             last = now
-            left = (now - start) / done * (total - done)
+            left = (now - first[0]) / (done - first[1]) * (total - done)
             print(f"fitting {done}/{total}, about {left:.0f} s left", file=sys.stderr, flush=True)
 
     return advance
