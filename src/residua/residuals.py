@@ -245,13 +245,14 @@ def _place_features(
 
 def _block(rows: Sequence[int], columns: Rows) -> Any:
     """Return an index of rows × columns, by slices where they lie side by side: it is quicker."""
-    first, second = _as_slice(np.asarray(rows)), _as_slice(columns)
+    first, second = as_slice(np.asarray(rows)), as_slice(columns)
     if isinstance(first, slice) or isinstance(second, slice):
         return first, second
     return np.ix_(first, second)
 
 
-def _as_slice(index: Rows) -> Rows | slice:
+def as_slice(index: Rows) -> Rows | slice:
+    """Return a run of numbers as a slice, which needs no copy; any other index as it is."""
     start, stop = int(index[0]), int(index[-1]) + 1
     side_by_side = stop - start == len(index) and (np.diff(index) == 1).all()
     return slice(start, stop) if side_by_side else index

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from residua.inference import covariance
-from residua.residuals import Residuals
+from residua.residuals import Residuals, as_slice
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]
@@ -26,8 +26,10 @@ def gcm(residuals: Residuals, rng: Generator) -> Array:
     scores = np.zeros(residuals.y_given_rest.shape[:2], order="F")
     single, columns, several = _by_width(residuals)
     if single:
-        products = residuals.x_given_rest[:, columns] * residuals.y_given_rest[:, single]
-        scores[:, single] = residuals.weighted(products)
+        own, at = (as_slice(np.array(index)) for index in (columns, single))
+        scores[:, at] = residuals.weighted(
+            residuals.x_given_rest[:, own] * residuals.y_given_rest[:, at]
+        )
     for j in several:
         scores[:, j] = _combined(residuals, j, _products(residuals, j))
     return scores
