@@ -266,12 +266,13 @@ def _run(
     from residua.assess import prepare
 
     job = prepare(frame, target, **settings)
+    plan = job.plan(0)
     output.make_room()
-    output.say(console.data_line(name, job.plan(0)))
+    output.say(console.data_line(name, plan))
     for note in (*notes, *job.data.notes):
         output.say(f"! {note}")
-    output.say(console.plan_line(job.plan(0), job.options.repeats))
-    if note := console.compile_note(job.plan(0)):
+    output.say(console.plan_line(plan, job.options.repeats))
+    if note := console.compile_note(plan):
         output.say(note)
     with console.progress_bar(hidden=output.quiet or output.as_json) as progress:
         result = job.run(progress)

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -125,9 +126,28 @@ class Dataset:
 
     def inputs(self, *, gaps: bool) -> Array:
         """Return the columns a learner sees; one that takes gaps gets them as NaN."""
-        if gaps and self.holes is not None:
-            return np.where(self.holes, np.nan, self.X)
-        return self.X
+        return self._with_gaps if gaps else self.X
+
+    @cached_property
+    def _with_gaps(self) -> Array:
+        return self.X if self.holes is None else np.where(self.holes, np.nan, self.X)
+
+    @cached_property
+    def inflation(self) -> Array:
+        """Return the variance inflation of each feature given the rest, the mean over its columns.
+
+        The covariance is shrunk (Ledoit and Wolf 2004), so that many columns and few rows do not
+        pass for collinearity.
+        """
+        from sklearn.covariance import ledoit_wolf
+
+        if self.X.shape[1] < 2:
+            return np.ones(self.n_features)
+        scaled = (self.X - self.X.mean(axis=0)) / self.X.std(axis=0)
+        covariance = ledoit_wolf(scaled)[0]
+        product = covariance * np.linalg.pinv(covariance, hermitian=True)
+        blocks = [list(feature.columns) for feature in self.features]
+        return np.array([product[np.ix_(b, b)].sum() / len(b) if b else 1.0 for b in blocks])
 
     def left(self, prediction: Array, rows: Rows) -> Array:
         """Return what is left of y: y − mean, or for classes indicator − probability."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -106,16 +107,12 @@ class Residuals:
                     return self.failures[key]
         return ""
 
-    @property
+    @cached_property
     def mean_loss(self) -> float:
         """Return the loss of predicting the mean: Var(Y), or for classes the entropy."""
-        return _mean_loss(self.data)
-
-
-def _mean_loss(data: Dataset) -> float:
-    everything = np.arange(data.n_rows, dtype=np.intp)
-    losses = data.loss(data.mean_prediction(everything, data.n_rows), everything)
-    return float(np.average(losses, weights=data.weights))
+        data, everything = self.data, np.arange(self.data.n_rows, dtype=np.intp)
+        losses = data.loss(data.mean_prediction(everything, data.n_rows), everything)
+        return float(np.average(losses, weights=data.weights))
 
 
 def fit_residuals(plan: Plan) -> Residuals:

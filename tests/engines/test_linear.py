@@ -7,25 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from as_plain import assert_as_plain
 from residua.assess import prepare
 from residua.engines import linear, plain
 from residua.learners import Linear
 
 ALL = ["gcm", "loco", "dropout", "permutation"]
-
-
-def assert_as_plain(plan, tolerance=1e-8):
-    """Check every array of every outcome, relative to its largest number."""
-    found, expected = linear.run(plan), plain.run(plan)
-    assert len(found) == len(expected)
-    for ours, theirs in zip(found, expected, strict=True):
-        assert ours.failure == theirs.failure == ""
-        for name in ("prediction", "dropped", "permuted"):
-            a, b = getattr(ours, name), getattr(theirs, name)
-            assert (a is None) == (b is None)
-            if a is not None:
-                assert a.shape == b.shape
-                assert np.abs(a - b).max() <= tolerance * max(1, np.abs(b).max())
 
 
 def never_plain(monkeypatch):
@@ -72,21 +59,21 @@ def test_groups_categories_and_gaps_come_out_as_plain(
         groups={"pair": ["a", "c"]},
         sample_weight=weights,
     )
-    assert_as_plain(job.plan(0))
+    assert_as_plain(linear, job.plan(0))
     never_plain(monkeypatch)
     linear.run(job.plan(0))
 
 
 @pytest.mark.parametrize("methods", [["gcm"], ["loco"], ["dropout"], ["permutation"]])
 def test_each_method_alone_comes_out_as_plain(table, y, methods):
-    assert_as_plain(prepare(table, y, learner="linear", methods=methods, splits=2).plan(0))
+    assert_as_plain(linear, prepare(table, y, learner="linear", methods=methods, splits=2).plan(0))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_classes_are_fitted_plainly_and_features_fast(table, n_classes):
     labels = np.random.default_rng(6).choice(list("uvw")[:n_classes], 120)
     plan = prepare(table, labels, learner="linear", methods=ALL, splits=2).plan(0)
-    assert_as_plain(plan)
+    assert_as_plain(linear, plan)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 3.0])
@@ -94,12 +81,12 @@ def test_classes_are_fitted_plainly_and_features_fast(table, n_classes):
 def test_a_single_feature_leaves_the_mean(ridge, splits, small_data):
     X, y = small_data
     job = prepare(X[:, :1], y, learner=Linear(ridge=ridge), methods=ALL, splits=splits)
-    assert_as_plain(job.plan(0))
+    assert_as_plain(linear, job.plan(0))
 
 
 def test_no_columns_at_all_leave_the_mean(small_data):
     X, y = np.ones((120, 2)), small_data[1]
-    assert_as_plain(prepare(X, y, learner="linear", methods=["loco"], splits=2).plan(0))
+    assert_as_plain(linear, prepare(X, y, learner="linear", methods=["loco"], splits=2).plan(0))
 
 
 @pytest.mark.parametrize("ridge", [0.0, 3.0])
@@ -108,7 +95,7 @@ def test_duplicate_columns_share_the_shortest_slopes(ridge, splits, small_data, 
     X, y = small_data
     X = np.column_stack([X, 3 * X[:, 0] + 1, X[:, 1] - X[:, 2]])
     plan = prepare(X, y, learner=Linear(ridge=ridge), methods=ALL, splits=splits).plan(0)
-    assert_as_plain(plan)
+    assert_as_plain(linear, plan)
     never_plain(monkeypatch)
     linear.run(plan)
 
@@ -120,7 +107,7 @@ def test_more_columns_than_rows(ridge, splits, n_columns):
     rng = np.random.default_rng(n_columns)
     X, y = rng.normal(size=(60, n_columns)) * np.geomspace(0.1, 10, n_columns), rng.normal(size=60)
     job = prepare(X, y, learner=Linear(ridge=ridge), methods=["gcm", "loco"], splits=splits)
-    assert_as_plain(job.plan(0))
+    assert_as_plain(linear, job.plan(0))
 
 
 def test_a_column_that_varies_only_in_test_rows_is_left_to_plain_fits(small_data):
@@ -128,7 +115,7 @@ def test_a_column_that_varies_only_in_test_rows_is_left_to_plain_fits(small_data
     X[:, 3] = 0.1
     X[:5, 3] = 0.3
     folds = [(np.arange(5, 120), np.arange(5))]
-    assert_as_plain(prepare(X, y, learner="linear", methods=ALL, splits=folds).plan(0))
+    assert_as_plain(linear, prepare(X, y, learner="linear", methods=ALL, splits=folds).plan(0))
 
 
 def test_near_collinear_columns_keep_the_digits_that_their_condition_allows():

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from as_plain import assert_as_plain
 from residua.assess import prepare
 from residua.engines import plain, splines
 from residua.learners import Splines
@@ -14,20 +15,6 @@ from residua.learners import Splines
 ALL = ["gcm", "loco", "dropout", "permutation"]
 # Two searches whose scores differ by rounding end this near to each other, most of them nearer.
 SEARCH = 1e-4
-
-
-def assert_as_plain(plan, tolerance=1e-8):
-    """Check every array of every outcome, relative to its largest number."""
-    found, expected = splines.run(plan), plain.run(plan)
-    assert len(found) == len(expected)
-    for ours, theirs in zip(found, expected, strict=True):
-        assert ours.failure == theirs.failure == ""
-        for name in ("prediction", "dropped", "permuted"):
-            a, b = getattr(ours, name), getattr(theirs, name)
-            assert (a is None) == (b is None)
-            if a is not None:
-                assert a.shape == b.shape
-                assert np.abs(a - b).max() <= tolerance * max(1, np.abs(b).max())
 
 
 def planned(X, y, df=4, methods=ALL, splits=3, **options):
@@ -74,14 +61,14 @@ def weights():
 def test_groups_categories_and_gaps_come_out_as_plain(table, y, weights, df, splits, weighted):
     options = {"sample_weight": weights} if weighted else {}
     plan = planned(table, y, df, splits=splits, groups={"pair": ["a", "c"]}, **options)
-    assert_as_plain(plan)
+    assert_as_plain(splines, plan)
 
 
 @pytest.mark.parametrize("df", [4, "gcv"])
 @pytest.mark.parametrize("methods", [["gcm"], ["loco"], ["dropout"], ["permutation"]])
 def test_each_method_alone_comes_out_as_plain(table, y, df, methods):
     tolerance = SEARCH if df == "gcv" else 1e-8
-    assert_as_plain(planned(table[["a", "b", "few"]], y, df, methods, 2), tolerance)
+    assert_as_plain(splines, planned(table[["a", "b", "few"]], y, df, methods, 2), tolerance)
 
 
 @pytest.mark.parametrize("splits", [2, "none"])
@@ -91,25 +78,27 @@ def test_smoothing_chosen_by_the_data_is_what_plain_fits_choose(
 ):
     options = {"sample_weight": weights} if weighted else {}
     plan = planned(table, y, "gcv", splits=splits, groups={"pair": ["a", "c"]}, **options)
-    assert_as_plain(plan, SEARCH)
+    assert_as_plain(splines, plan, SEARCH)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_classes_are_fitted_plainly_and_features_fast(table, n_classes):
     labels = np.random.default_rng(6).choice(list("uvw")[:n_classes], 120)
-    assert_as_plain(planned(table[["a", "b", "kind"]], labels, splits=2))
+    assert_as_plain(splines, planned(table[["a", "b", "kind"]], labels, splits=2))
 
 
 @pytest.mark.parametrize("df", [4, "gcv"])
 @pytest.mark.parametrize("splits", [2, "none"])
 def test_a_single_feature_leaves_the_mean(df, splits, small_data):
     X, y = small_data
-    assert_as_plain(planned(X[:, :1], y, df, splits=splits), SEARCH if df == "gcv" else 1e-8)
+    assert_as_plain(
+        splines, planned(X[:, :1], y, df, splits=splits), SEARCH if df == "gcv" else 1e-8
+    )
 
 
 @pytest.mark.parametrize("df", [4, "gcv"])
 def test_no_columns_at_all_leave_the_mean(df, small_data):
-    assert_as_plain(planned(np.ones((120, 2)), small_data[1], df, ["loco"]))
+    assert_as_plain(splines, planned(np.ones((120, 2)), small_data[1], df, ["loco"]))
 
 
 @pytest.mark.parametrize("df", [4, "gcv"])
@@ -117,13 +106,13 @@ def test_no_columns_at_all_leave_the_mean(df, small_data):
 def test_duplicate_columns_share_a_curve(df, splits, small_data):
     X, y = small_data
     X = np.column_stack([X[:, :2], 3 * X[:, 0] + 1])
-    assert_as_plain(planned(X, y, df, splits=splits))
+    assert_as_plain(splines, planned(X, y, df, splits=splits))
 
 
 def test_more_columns_of_the_design_than_rows():
     rng = np.random.default_rng(8)
     X, y = rng.normal(size=(60, 12)), rng.normal(size=60)
-    assert_as_plain(planned(X, y, methods=["gcm", "loco"]))
+    assert_as_plain(splines, planned(X, y, methods=["gcm", "loco"]))
 
 
 @pytest.mark.parametrize("df", [4, "gcv"])

@@ -12,7 +12,6 @@ The trees are those of `estimators.boosting`; how sixteen of them grow at once i
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from residua.data import Dataset, Rows
@@ -89,28 +89,23 @@ def _has_columns(data: Dataset, task: Task) -> bool:
     return bool(data.X.shape[1] > without)
 
 
-def _n_threads(plan: Plan) -> int:
-    cores = os.cpu_count() or 1
-    return plan.n_jobs if plan.n_jobs > 0 else max(1, cores + 1 + plan.n_jobs)
-
-
 def _shares(grounds: Grounds, tasks: list[Task]) -> list[list[Task]]:
     """Return the tasks in as many equal parts as there are threads, if each fills its lanes."""
     most = max(1, len(tasks) // LANES)
-    parts = min(_n_threads(grounds.plan), most)
+    parts = min(effective_n_jobs(grounds.plan.n_jobs), most)
     edges = [len(tasks) * part // parts for part in range(parts + 1)]
     return [tasks[a:b] for a, b in pairwise(edges) if b > a]
 
 
 def _run_jobs(plan: Plan, fold: int, jobs: Sequence[YModels | XModels]) -> None:
     """Run jobs that have nothing to do with each other, in threads if there are several."""
-    if _n_threads(plan) == 1 or len(jobs) == 1:
+    if effective_n_jobs(plan.n_jobs) == 1 or len(jobs) == 1:
         done = sum(task.fold < fold for task in plan.tasks)
         for job in jobs:
             job.run(partial(_report, plan, done, len(job.tasks)))
             done += len(job.tasks)
         return
-    with ThreadPoolExecutor(_n_threads(plan)) as threads:
+    with ThreadPoolExecutor(effective_n_jobs(plan.n_jobs)) as threads:
         list(threads.map(lambda job: job.run(), jobs))
     _report(plan, 0, sum(task.fold <= fold for task in plan.tasks))
 

@@ -34,7 +34,7 @@ def less_standing_in(residuals: Residuals, gains: Array, *, weight: float, free:
     """Return the gains without what standing in explains: weight × (V − free) σ²/n a feature."""
     if not residuals.n_train:
         return gains
-    excess = np.maximum(0.0, inflation(residuals) - free)
+    excess = np.maximum(0.0, residuals.data.inflation - free)
     shift = weight * excess * _loss_per_row(residuals)
     mean, error = gains.mean(axis=0), standard_error(gains, residuals.clusters)
     used = error * np.sqrt(len(gains)) > ROUNDING * residuals.mean_loss
@@ -48,28 +48,3 @@ def _loss_per_row(residuals: Residuals) -> float:
     if data.classes:
         return 0.5 * (data.n_classes - 1) / residuals.n_train
     return float(residuals.loss_given_all.mean()) / residuals.n_train
-
-
-def inflation(residuals: Residuals) -> Array:
-    """Return the variance inflation of each feature, the mean over its columns.
-
-    The covariance is shrunk (Ledoit and Wolf 2004), so that many columns and few rows do not
-    pass for collinearity.
-    """
-    from sklearn.covariance import ledoit_wolf
-
-    data = residuals.data
-    if data.X.shape[1] < 2:
-        return np.ones(data.n_features)
-    scaled = (data.X - data.X.mean(axis=0)) / data.X.std(axis=0)
-    covariance = ledoit_wolf(scaled)[0]
-    precision = np.linalg.pinv(covariance, hermitian=True)
-    blocks = [np.array(feature.columns, dtype=int) for feature in data.features]
-    return np.array([_block_inflation(covariance, precision, block) for block in blocks])
-
-
-def _block_inflation(covariance: Array, precision: Array, columns: NDArray[np.intp]) -> float:
-    if len(columns) == 0:
-        return 1.0
-    square = np.ix_(columns, columns)
-    return float(np.sum(covariance[square] * precision[square])) / len(columns)
