@@ -22,6 +22,7 @@ from residua.reading import Column, columns_of, is_gap, vector
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+Index = Rows | slice
 
 MIN_ROWS = 10
 MAX_LEVELS = 20
@@ -149,7 +150,7 @@ class Dataset:
         blocks = [list(feature.columns) for feature in self.features]
         return np.array([product[np.ix_(b, b)].sum() / len(b) if b else 1.0 for b in blocks])
 
-    def left(self, prediction: Array, rows: Rows) -> Array:
+    def left(self, prediction: Array, rows: Index) -> Array:
         """Return what is left of y: y − mean, or for classes indicator − probability."""
         if not self.classes:
             return self.y[rows] - prediction
@@ -157,11 +158,11 @@ class Dataset:
         score: Array = indicators - prediction[:, 1:]
         return score[:, 0] if self.n_classes == 2 else score
 
-    def loss(self, prediction: Array, rows: Rows) -> Array:
+    def loss(self, prediction: Array, rows: Index) -> Array:
         """Return each row's loss: squared error, or for classes the log-loss."""
         if not self.classes:
             return (self.y[rows] - prediction) ** 2
-        chosen = prediction[np.arange(len(rows)), self.y[rows].astype(np.intp)]
+        chosen = prediction[np.arange(len(prediction)), self.y[rows].astype(np.intp)]
         return np.asarray(-np.log(np.maximum(chosen, PROBABILITY_FLOOR)))
 
     def mean_prediction(self, train: Rows, n_rows: int) -> Array:
@@ -451,3 +452,10 @@ def _same_values(X: Array, features: tuple[Feature, ...]) -> Iterable[str]:
                 f"Columns '{short(twin)}' and '{short(feature.name)}' hold the same values: "
                 "neither adds to the other, so drop one or group them."
             )
+
+
+def as_slice(index: Rows) -> Index:
+    """Return a run of numbers as a slice, which needs no copy; any other index as it is."""
+    start, stop = int(index[0]), int(index[-1]) + 1
+    side_by_side = stop - start == len(index) and (index[1:] - index[:-1] == 1).all()
+    return slice(start, stop) if side_by_side else index

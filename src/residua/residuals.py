@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residua.data import Dataset, Rows
-from residua.engines import Outcome, Plan, plain
+from residua.data import Dataset, Index, Rows, as_slice
+from residua.engines import Outcome, Plan, Task, plain
 
 Array = NDArray[np.float64]
 # The learners whose models have an engine of their own, of the same name.
 ENGINES = ("boosting", "kernel", "linear", "network", "splines")
+# What came of the tasks of one fold and need: for each outcome, the features it answers for.
+Found = list[tuple[list[int], Outcome]]
 NEEDS = ("y_given_all", "y_given_rest", "x_given_rest", "y_dropped", "y_permuted")
 
 
@@ -133,6 +135,9 @@ def _is_sound(residuals: Residuals) -> bool:
 
 
 def _within(array: Array, most: float) -> bool:
+    flat = array.ravel(order="K")
+    if flat @ flat <= most:  # no number is larger than the length of them all; this is quick
+        return True
     return bool(-most <= array.min(initial=0.0) and array.max(initial=0.0) <= most)
 
 
@@ -152,30 +157,62 @@ def engine_for(plan: Plan) -> Any:
 
 def gather(plan: Plan, outcomes: list[Outcome]) -> Residuals:
     """Return the outcomes of all folds put side by side, in the order of the rows."""
-    rows = np.sort(np.concatenate([test for _, test in plan.folds]))
-    arrays = _empty(plan, len(rows))
+    rows = _tested_rows(plan)
+    shapes = _shapes(plan, len(rows))
+    arrays: dict[str, Array] = {}
     failures: dict[tuple[str, int], str] = {}
-    fitted: dict[tuple[int, str], list[tuple[int, Outcome]]] = {}
-    for task, outcome in zip(plan.tasks, outcomes, strict=True):
+    fitted: dict[tuple[int, str], Found] = {}
+    for tasks, outcome in _answered(plan, outcomes):
+        task = tasks[0]
         if outcome.failure:
             where = f"fold {task.fold + 1}: " if len(plan.folds) > 1 else ""
             failures.setdefault((task.need, task.feature), where + outcome.failure)
         else:
-            fitted.setdefault((task.fold, task.need), []).append((task.feature, outcome))
+            features = [task.feature for task in tasks]
+            fitted.setdefault((task.fold, task.need), []).append((features, outcome))
+    places = [_places(rows, test) for _, test in plan.folds]
     for (fold, need), found in fitted.items():
-        test = plan.folds[fold][1]
-        at = np.arange(len(rows)) if len(test) == len(rows) else np.searchsorted(rows, test)
-        _PLACES[need](plan.data, test, at, found, arrays)
+        for name, index, left in _LEFT[need](plan.data, *places[fold], found):
+            _put(arrays, name, shapes[name], index, left)
+    for name in shapes.keys() - arrays.keys():
+        arrays[name] = np.zeros(shapes[name])  # nothing of this kind could be fitted
     fits, seconds = _cost(plan, outcomes)
     return Residuals(
         plan.data, rows, arrays, failures, fits, seconds, len(plan.folds), _n_train(plan)
     )
 
 
+def _tested_rows(plan: Plan) -> Rows:
+    """Return the rows that some fold tests, in the order of the table."""
+    tests = [test for _, test in plan.folds]
+    if len(tests) == 1 and isinstance(as_slice(tests[0]), slice):
+        return tests[0]
+    return np.sort(np.concatenate(tests))
+
+
+def _answered(plan: Plan, outcomes: list[Outcome]) -> Iterator[tuple[list[Task], Outcome]]:
+    """Yield each outcome with the tasks it answers: one, or several in a row."""
+    start = 0
+    for outcome in outcomes:
+        stop = start + outcome.count
+        yield plan.tasks[start:stop], outcome
+        start = stop
+
+
+def _places(rows: Rows, test: Rows) -> tuple[Index, Index]:
+    """Return a fold's test rows, and where they stand among all tested rows."""
+    own = as_slice(test)
+    if isinstance(own, slice) and len(test) == len(rows):
+        return own, slice(0, len(rows))
+    return own, as_slice(np.searchsorted(rows, test))
+
+
 def _n_train(plan: Plan) -> int:
     """Return how many rows a model learned from, 0 where it was tested on the same rows."""
     learned = np.zeros(plan.data.n_rows, dtype=bool)
     for train, test in plan.folds:
+        if train is test:
+            return 0
         learned[:] = False
         learned[train] = True
         if learned[test].any():
@@ -183,10 +220,11 @@ def _n_train(plan: Plan) -> int:
     return int(np.mean([len(train) for train, _ in plan.folds]))
 
 
-def _empty(plan: Plan, n_rows: int) -> dict[str, Array]:
+def _shapes(plan: Plan, n_rows: int) -> dict[str, tuple[int, ...]]:
+    """Return the shape of every array that the plan's needs ask for."""
     data, classes = plan.data, (plan.data.n_classes - 1,) if plan.data.n_classes > 2 else ()
-    shapes: dict[str, Any] = {}
-    if any(task.need == "y_given_all" for task in plan.tasks):
+    shapes: dict[str, tuple[int, ...]] = {}
+    if plan.tasks and plan.tasks[0].need == "y_given_all":
         shapes |= {"y_given_all": (n_rows, *classes), "loss_given_all": (n_rows,)}
     if "y_given_rest" in plan.needs:
         shapes["y_given_rest"] = (n_rows, data.n_features, *classes)
@@ -196,69 +234,85 @@ def _empty(plan: Plan, n_rows: int) -> dict[str, Array]:
     for need in ("dropped", "permuted"):
         if f"y_{need}" in plan.needs:
             shapes[f"loss_{need}"] = (n_rows, data.n_features)
-    # Feature by feature in memory, as the tasks fill it.
-    return {name: np.zeros(shape, order="F") for name, shape in shapes.items()}
+    return shapes
 
 
-Found = list[tuple[int, Outcome]]
-
-
-def _place_full(
-    data: Dataset, test: Rows, at: Rows, found: Found, arrays: dict[str, Array]
+def _put(
+    arrays: dict[str, Array], name: str, shape: tuple[int, ...], index: Any, values: Array
 ) -> None:
-    """Put what the full model of a fold left over where it belongs."""
+    """Put values, a row per feature, where they belong in an array with a column per feature."""
+    whole = tuple(slice(0, size) for size in reversed(shape))
+    if all(isinstance(part, slice) for part in index) and index == whole:
+        arrays[name] = values.T  # they are all of it
+        return
+    if name not in arrays:
+        # Feature by feature in memory, as the tasks fill it.
+        arrays[name] = np.zeros(shape, order="F")
+    arrays[name].T[index] = values
+
+
+Placed = Iterator[tuple[str, Any, Array]]
+
+
+def _left_of_full(data: Dataset, test: Index, at: Index, found: Found) -> Placed:
+    """Yield what the full model of a fold left over, and where it belongs."""
     _, outcome = found[0]
-    arrays["y_given_all"][at] = data.left(_prediction(outcome), test)
-    arrays["loss_given_all"][at] = data.loss(_prediction(outcome), test)
+    left = data.left(_prediction(outcome), test)
+    yield "y_given_all", (at,) if left.ndim == 1 else (slice(0, left.shape[1]), at), left.T
+    yield "loss_given_all", (at,), data.loss(_prediction(outcome), test)
     for name in ("dropped", "permuted"):
         losses = getattr(outcome, name)
         if losses is not None:
-            arrays[f"loss_{name}"][at] = losses
+            yield f"loss_{name}", (slice(0, losses.shape[1]), at), losses.T
 
 
-def _place_reduced(
-    data: Dataset, test: Rows, at: Rows, found: Found, arrays: dict[str, Array]
-) -> None:
-    """Put what a fold's models without a feature left over where it belongs."""
+def _left_of_reduced(data: Dataset, test: Index, at: Index, found: Found) -> Placed:
+    """Yield what a fold's models without a feature left over, and where it belongs."""
     if data.classes:
-        for j, outcome in found:
-            arrays["y_given_rest"][at, j] = data.left(_prediction(outcome), test)
-            arrays["loss_given_rest"][at, j] = data.loss(_prediction(outcome), test)
+        for (j,), outcome in found:
+            yield "y_given_rest", (..., j, at), data.left(_prediction(outcome), test).T
+            yield "loss_given_rest", (j, at), data.loss(_prediction(outcome), test)
         return
-    block = _block([j for j, _ in found], at)
-    left = data.y[test] - np.array([_prediction(outcome) for _, outcome in found])
-    arrays["y_given_rest"].T[block] = left
-    arrays["loss_given_rest"].T[block] = left**2
+    block = _block([j for features, _ in found for j in features], at)
+    left = found[0][1].left
+    if left is None:
+        left = np.asarray(data.y[test] - _stacked(found))
+    yield "y_given_rest", block, left
+    yield "loss_given_rest", block, left * left
 
 
-def _place_features(
-    data: Dataset, test: Rows, at: Rows, found: Found, arrays: dict[str, Array]
-) -> None:
-    """Put what a fold's models of the features left over where it belongs."""
-    columns = [c for j, _ in found for c in data.features[j].columns]
-    predicted = np.concatenate([_prediction(outcome).T for _, outcome in found])
-    arrays["x_given_rest"].T[_block(columns, at)] = data.X.T[_block(columns, test)] - predicted
+def _left_of_features(data: Dataset, test: Index, at: Index, found: Found) -> Placed:
+    """Yield what a fold's models of the features left over, and where it belongs."""
+    columns = [c for features, _ in found for j in features for c in data.features[j].columns]
+    left = found[0][1].left
+    if left is None:
+        left = np.asarray(data.X.T[_block(columns, test)] - _stacked(found))
+    yield "x_given_rest", _block(columns, at), left
 
 
-def _block(rows: Sequence[int], columns: Rows) -> Any:
+def _stacked(found: Found) -> Array:
+    """Return the predictions of all outcomes, a row per feature or column."""
+    if len(found) == 1 and found[0][1].count > 1:
+        return _prediction(found[0][1])
+    parts = (
+        _prediction(outcome) if outcome.count > 1 else np.atleast_2d(_prediction(outcome).T)
+        for _, outcome in found
+    )
+    return np.concatenate(list(parts))
+
+
+def _block(rows: Sequence[int], columns: Index) -> Any:
     """Return an index of rows × columns, by slices where they lie side by side: it is quicker."""
-    first, second = as_slice(np.asarray(rows)), as_slice(columns)
-    if isinstance(first, slice) or isinstance(second, slice):
-        return first, second
-    return np.ix_(first, second)
+    start, stop = rows[0], rows[-1] + 1
+    if list(rows) == list(range(start, stop)):
+        return slice(start, stop), columns
+    return (rows, columns) if isinstance(columns, slice) else np.ix_(np.asarray(rows), columns)
 
 
-def as_slice(index: Rows) -> Rows | slice:
-    """Return a run of numbers as a slice, which needs no copy; any other index as it is."""
-    start, stop = int(index[0]), int(index[-1]) + 1
-    side_by_side = stop - start == len(index) and (np.diff(index) == 1).all()
-    return slice(start, stop) if side_by_side else index
-
-
-_PLACES = {
-    "y_given_all": _place_full,
-    "y_given_rest": _place_reduced,
-    "x_given_rest": _place_features,
+_LEFT = {
+    "y_given_all": _left_of_full,
+    "y_given_rest": _left_of_reduced,
+    "x_given_rest": _left_of_features,
 }
 
 
@@ -271,9 +325,10 @@ def _cost(plan: Plan, outcomes: list[Outcome]) -> tuple[dict[str, int], dict[str
     """Return how many models each need took, and how many seconds."""
     fits = dict.fromkeys(NEEDS, 0)
     seconds = dict.fromkeys(NEEDS, 0.0)
-    for task, outcome in zip(plan.tasks, outcomes, strict=True):
-        fits[task.need] += plan.models(task)
-        seconds[task.need] += outcome.seconds
+    for tasks, outcome in _answered(plan, outcomes):
+        need = tasks[0].need
+        fits[need] += sum(plan.models(task) for task in tasks) if need[0] == "x" else len(tasks)
+        seconds[need] += outcome.seconds
         seconds["y_dropped"] += outcome.seconds_dropped
         seconds["y_permuted"] += outcome.seconds_permuted
     return fits, seconds

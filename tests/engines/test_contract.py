@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from as_plain import by_task
 
 from residua.assess import prepare
 from residua.engines import plain
@@ -90,7 +91,7 @@ def test_an_engine_fits_no_more_than_it_is_asked(name):
     learner = LEARNERS[name][0]
     for methods in ("gcm", "loco", "dropout"):
         plan = prepare(**table("numbers"), learner=learner, methods=methods, splits=2).plan(0)
-        outcomes = engine_for(plan).run(plan)
+        outcomes = by_task(plan, engine_for(plan).run(plan))
         assert len(outcomes) == len(plan.tasks)
         assert all(outcome.prediction is not None for outcome in outcomes)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from as_plain import assert_as_plain
+from as_plain import assert_as_plain, by_task
 from residua.assess import prepare
 from residua.engines import linear, plain
 from residua.learners import Linear
@@ -125,7 +125,7 @@ def test_near_collinear_columns_keep_the_digits_that_their_condition_allows():
         X[:, 4] = X[:, 3] + noise * X[:, 4]
         y = X[:, 0] + X[:, 3] + rng.normal(size=200)
         plan = prepare(X, y, learner="linear", methods=["gcm"], splits="none").plan(0)
-        tasks = zip(plan.tasks, linear.run(plan), strict=True)
+        tasks = zip(plan.tasks, by_task(plan, linear.run(plan)), strict=True)
         for task, outcome in tasks:
             target = y if task.need == "y_given_rest" else X[:, task.feature]
             left = target - outcome.prediction.ravel()

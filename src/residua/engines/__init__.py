@@ -1,8 +1,9 @@
 """How all models of one learner are fitted: one promise, kept by every engine.
 
 An engine is a module with two functions: `supports(plan)` says whether it can fit a plan, and
-`run(plan)` returns an `Outcome` for each of the plan's tasks, in order. What it returns is what
-the plain engine returns, sooner. A task it has no fast way for it hands to `plain.fit_task`.
+`run(plan)` returns an `Outcome` for each of the plan's tasks, in order, or one for several tasks in
+a row. What it returns is what the plain engine returns, sooner. A task it has no fast way for it
+hands to `plain.fit_task`.
 """
 
 from __future__ import annotations
@@ -10,21 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residua.data import Dataset, Rows
+from residua.errors import InputError
 from residua.learners import Learner
 from residua.randomness import seed_of, stream
 from residua.splits import Fold
 
 Array = NDArray[np.float64]
 Progress = Callable[[int, int], None]
+LAZY_CHOICES = ("loo", "cv", "each")
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """One thing to fit in one fold: y on all columns, or y or a feature on the rest."""
 
     need: str
@@ -37,7 +41,10 @@ class Outcome:
     """What came of a task: predictions for the fold's test rows, or why there are none.
 
     `unused` names the features that a full model never used, where leaving one out is known to
-    give the same model again.
+    give the same model again. One outcome may answer `count` tasks in a row that share fold and
+    need; its predictions then have a row per feature, or per column of the features. Instead of
+    predictions it may give what they have `left`. `dropped`, `permuted` and `lazy` are losses, a
+    column per feature; `stepped` is the loss of the full network after a step of its own.
     """
 
     prediction: Array | None = None
@@ -48,6 +55,33 @@ class Outcome:
     seconds_permuted: float = 0.0
     failure: str = ""
     unused: frozenset[int] = frozenset()
+    count: int = 1
+    left: Array | None = None
+    lazy: Array | None = None
+    stepped: Array | None = None
+    seconds_lazy: float = 0.0
+
+
+@dataclass(frozen=True)
+class Lazy:
+    """How Lazy-VI chooses its penalty, and what predicts.
+
+    `choose` is "loo", leave-one-out, once, for the feature whose absence costs the network most;
+    "cv", the same by 5 folds; "each", leave-one-out for every feature; or the penalty itself.
+    `linearised` predicts by the linear form, not by the network at the end of the step.
+    """
+
+    choose: str | float = "loo"
+    linearised: bool = False
+
+    def __post_init__(self) -> None:
+        is_number = isinstance(self.choose, Real) and not isinstance(self.choose, bool)
+        if self.choose not in LAZY_CHOICES and not (is_number and 0 < float(self.choose) < np.inf):
+            raise InputError(
+                f"lazy(choose={self.choose!r}) must be 'loo', 'cv', 'each' or a number above 0."
+            )
+        if not isinstance(self.linearised, bool):
+            raise InputError(f"lazy(linearised={self.linearised!r}) must be True or False.")
 
 
 @dataclass(frozen=True)
@@ -61,6 +95,7 @@ class Plan:
     seed: int = 0
     repeat: int = 0
     permutations: int = 5
+    lazy: Lazy = Lazy()
     n_jobs: int = 1
     progress: Progress | None = field(default=None, compare=False)
 
@@ -70,7 +105,7 @@ class Plan:
         testable = [j for j, f in enumerate(self.data.features) if f.columns]
         tasks = []
         for fold in range(len(self.folds)):
-            if self.needs & {"y_given_all", "y_dropped", "y_permuted"}:
+            if self.needs & {"y_given_all", "y_dropped", "y_permuted", "y_lazy"}:
                 tasks.append(Task("y_given_all", fold))
             for need in ("y_given_rest", "x_given_rest"):
                 if need in self.needs:

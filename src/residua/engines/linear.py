@@ -16,15 +16,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack, svd
 
-from residua.data import Feature, Rows
+from residua.data import Feature, Rows, as_slice
 from residua.engines import Array, Outcome, Plan, Task, plain
 from residua.learners import Linear
 
@@ -71,7 +73,7 @@ class FoldFit(Protocol):
 
 
 Fitter = Callable[[Plan, int], FoldFit | None]
-Answer = Callable[[Task], Outcome | None]
+Answer = Callable[[list[Task]], list[Outcome]]
 
 
 def run_by_fold(plan: Plan, fit: Fitter) -> list[Outcome]:
@@ -82,13 +84,16 @@ def run_by_fold(plan: Plan, fit: Fitter) -> list[Outcome]:
         for fold in range(len(plan.folds)):
             outcomes += _of_fold(plan, fit, [task for task in tasks if task.fold == fold])
             if plan.progress:
-                plan.progress(len(outcomes), len(tasks))
+                plan.progress(sum(outcome.count for outcome in outcomes), len(tasks))
     return outcomes
 
 
 def one_thread() -> Any:
     """Return a context in which matrix products give the same bits on any number of cores."""
-    return _threads().limit(limits=1)
+    threads = _threads()
+    if all(library.num_threads == 1 for library in threads.lib_controllers):
+        return nullcontext()
+    return threads.limit(limits=1)
 
 
 @cache
@@ -102,10 +107,15 @@ def _of_fold(plan: Plan, fit: Fitter, tasks: list[Task]) -> list[Outcome]:
     # Chances of classes are not linear in y: those models are fitted one by one.
     shared = [t for t in tasks if t.need == "x_given_rest" or not plan.data.classes]
     answers = _answers(plan, fit, shared) if shared and plan.data.X.shape[1] else {}
-    outcomes = [answers[t.need](t) if t.need in answers else None for t in tasks]
-    return [
-        outcome or plain.fit_task(plan, task) for task, outcome in zip(tasks, outcomes, strict=True)
-    ]
+    outcomes: list[Outcome] = []
+    for need, own in groupby(tasks, key=lambda task: task.need):
+        alike = list(own)
+        outcomes += answers[need](alike) if need in answers else _fitted_plainly(plan, alike)
+    return outcomes
+
+
+def _fitted_plainly(plan: Plan, tasks: list[Task]) -> list[Outcome]:
+    return [plain.fit_task(plan, task) for task in tasks]
 
 
 def _answers(plan: Plan, fit: Fitter, tasks: list[Task]) -> dict[str, Answer]:
@@ -127,11 +137,32 @@ def _answered(plan: Plan, fitted: FoldFit, tasks: list[Task], seconds: float) ->
     answers: dict[str, Answer] = {}
     if "y_given_all" in needs:
         answers["y_given_all"] = _full_model(plan, fitted, tasks[0].fold, seconds)
+    if isinstance(fitted, LinearFold) and fitted.is_whole:
+        return answers | _left_over(plan, fitted, tasks[0].fold, needs, seconds)
     if "y_given_rest" in needs:
-        answers["y_given_rest"] = _reduced_models(plan, fitted, seconds)
+        owned = [(j,) for j in range(plan.data.n_features)]
+        answers["y_given_rest"] = _models_of(plan, fitted, fitted.y_given_rest, owned, seconds)
     if "x_given_rest" in needs:
-        answers["x_given_rest"] = _feature_models(plan, fitted, seconds)
+        columns = [feature.columns for feature in plan.data.features]
+        answers["x_given_rest"] = _models_of(plan, fitted, fitted.x_given_rest, columns, seconds)
     return answers
+
+
+def _left_over(
+    plan: Plan, fitted: LinearFold, fold: int, needs: set[str], seconds: float
+) -> dict[str, Answer]:
+    """Return answers that hold what is left over for all features at once."""
+    left = {}
+    if "y_given_rest" in needs:
+        left["y_given_rest"] = fitted.y_left(plan.data.y[plan.folds[fold][1]])
+    if "x_given_rest" in needs:
+        left["x_given_rest"] = fitted.left
+    return {need: _all_at_once(array, seconds) for need, array in left.items()}
+
+
+def _all_at_once(left: Array, seconds: float) -> Answer:
+    outcome = Outcome(left=left, seconds=seconds * len(left), count=len(left))
+    return lambda tasks: [outcome]
 
 
 def _timed(function: Callable[..., Array], *arguments: Any) -> tuple[Array, float]:
@@ -151,7 +182,7 @@ def _full_model(plan: Plan, fitted: FoldFit, fold: int, seconds: float) -> Answe
     outcome = Outcome(
         prediction, dropped, permuted, seconds + own, seconds_dropped, seconds_permuted
     )
-    return lambda task: outcome
+    return lambda tasks: [outcome]
 
 
 def _losses_dropped(left: Array, fitted: FoldFit) -> Array:
@@ -176,38 +207,42 @@ def _losses_permuted(left: Array, fitted: FoldFit, orders: list[Rows]) -> Array:
     return total.T
 
 
-def _reduced_models(plan: Plan, fitted: FoldFit, seconds: float) -> Answer:
-    predictions, own = _timed(fitted.y_given_rest)
+def _models_of(
+    plan: Plan,
+    fitted: FoldFit,
+    predict: Callable[[], Array],
+    owned: Sequence[tuple[int, ...]],
+    seconds: float,
+) -> Answer:
+    """Return how tasks are answered by predictions of which feature j owns the rows owned[j]."""
+    predictions, own = _timed(predict)
     each = seconds + own / plan.data.n_features
-    sound = fitted.sound.tolist()
-    return lambda task: (
-        Outcome(predictions[task.feature], seconds=each) if sound[task.feature] else None
-    )
+
+    def together(tasks: list[Task]) -> list[Outcome]:
+        rows = [row for task in tasks for row in owned[task.feature]]
+        whole = predictions if rows == list(range(len(predictions))) else predictions[rows]
+        return [Outcome(whole, seconds=each * len(tasks), count=len(tasks))]
+
+    def one_by_one(tasks: list[Task]) -> list[Outcome]:
+        return [
+            Outcome(_own(predictions, t, owned[t.feature]), seconds=each)
+            if fitted.sound[t.feature]
+            else plain.fit_task(plan, t)
+            for t in tasks
+        ]
+
+    return together if fitted.sound.all() and plan.data.n_features > 1 else one_by_one
 
 
-def _feature_models(plan: Plan, fitted: FoldFit, seconds: float) -> Answer:
-    predictions, own = _timed(fitted.x_given_rest)
-    each = seconds + own / plan.data.n_features
-    features, sound = plan.data.features, fitted.sound.tolist()
-
-    def outcome(task: Task) -> Outcome | None:
-        columns = features[task.feature].columns
-        if not sound[task.feature]:
-            return None
-        if len(columns) == 1:
-            return Outcome(predictions[columns[0]][:, None], seconds=each)  # a view, no copy
-        return Outcome(predictions[list(columns)].T, seconds=each)
-
-    return outcome
+def _own(predictions: Array, task: Task, rows: tuple[int, ...]) -> Array:
+    """Return the predictions of one task: of y a value a row, of a feature one a column too."""
+    return predictions[rows[0]] if task.need == "y_given_rest" else predictions[list(rows)].T
 
 
 def by_feature(slope: Array, columns: Array, features: Sequence[Feature]) -> Array:
     """Return, for each feature, the sum of slope × column over the columns it owns."""
-    if all(len(feature.columns) == 1 for feature in features):
-        owned = [feature.columns[0] for feature in features]
-        parts = columns[owned]
-        parts *= slope[owned, None]
-        return parts
+    if [feature.columns for feature in features] == [(c,) for c in range(len(columns))]:
+        return columns * slope[:, None]
     return np.array([slope[list(f.columns)] @ columns[list(f.columns)] for f in features])
 
 
@@ -219,41 +254,54 @@ class LinearFold:
     """All linear models of one fold, read off one factorisation.
 
     On the test rows, `centred` holds the columns of X less their training means `centre`, and
-    `left` what is left of them given the rest, a row per column; `slope` is that of y on each.
+    `left` what is left of them given the rest, a row per column; `slope` is that of y on each
+    and `full` the prediction of y from all.
     """
 
     features: Sequence[Feature]
-    mean: float
     slope: Array
     centre: Array
     centred: Array
     left: Array
     sound: Flags
+    full: Array
 
     @classmethod
     def of(cls, plan: Plan, fold: int) -> LinearFold | None:
         """Return the models of a fold, or None where only plain fits are safe."""
-        data, test = plan.data, plan.folds[fold][1]
-        scale, solved = factorised(plan, fold)
+        data = plan.data
+        mean, total, columns = centred_columns(plan, fold)
+        scale = Scale.of(mean, total, columns)
+        solved = factorised(plan, scale, columns)
         if solved is None:
             return None
-        # In this order of memory, (columns, rows), no later step has to turn the table round.
-        centred = np.subtract(data.X[test].T, scale.centre[:, None], order="C")
+        centred = _tested(plan, fold, scale, columns)
         left, sound = centred, np.ones(data.n_features, dtype=bool)
         if plan.needs & {"y_given_rest", "x_given_rest"}:
             left, sound = solved.left(centred, data.features)
-        if not (np.isfinite(left).all() and np.isfinite(solved.slope).all()):
-            return None
-        return cls(data.features, scale.mean, solved.slope, scale.centre, centred, left, sound)
+        full = scale.mean + solved.slope @ centred
+        return cls(data.features, solved.slope, scale.centre, centred, left, sound, full)
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether every feature is served and owns the column of its number."""
+        one_each = [f.columns for f in self.features] == [(c,) for c in range(len(self.left))]
+        return one_each and bool(self.sound.all())
 
     def y_given_all(self) -> Array:
         """Return the prediction of y from all columns."""
-        return np.asarray(self.mean + self.slope @ self.centred)
+        return self.full
 
     def y_given_rest(self) -> Array:
         """Return the prediction of y without each feature."""
         lost = by_feature(self.slope, self.left, self.features)
-        return np.subtract(self.y_given_all(), lost, out=lost)
+        return np.subtract(self.full, lost, out=lost)
+
+    def y_left(self, y: Array) -> Array:
+        """Return what is left of y without each feature, where each owns one column."""
+        left = self.left * self.slope[:, None]
+        left += y - self.full
+        return left
 
     def x_given_rest(self) -> Array:
         """Return the prediction of each column without its feature."""
@@ -266,33 +314,55 @@ class LinearFold:
         return by_feature(self.slope, self.centred, self.features)
 
 
+def _tested(plan: Plan, fold: int, scale: Scale, columns: Array) -> Array:
+    """Return the columns of the test rows less their training means; in sample these are known."""
+    train, test = plan.folds[fold]
+    if plan.data.weights is None and (test is train or np.array_equal(test, train)):
+        return columns[:-1]
+    return np.subtract(plan.data.X[test].T, scale.centre[:, None], order="C")
+
+
 @dataclass(frozen=True)
 class Scale:
-    """The training means of columns and y; the columns' spread, and the same or 1 as a unit."""
+    """The training means of columns and y; the columns' spread, and the same or 1 as a unit.
+
+    `gram` holds the products of all columns with each other, y last.
+    """
 
     centre: Array
     mean: float
     spread: Array
     unit: Array
+    gram: Array
+
+    @classmethod
+    def of(cls, mean: Array, total: float, columns: Array) -> Scale:
+        """Return the scale of centred columns."""
+        gram = columns @ columns.T
+        spread = np.sqrt(gram.diagonal()[:-1] / total)
+        return cls(mean[:-1], float(mean[-1]), spread, np.where(spread > 0, spread, 1.0), gram)
 
 
-def scaled(plan: Plan, fold: int) -> tuple[Scale, Array]:
-    """Return the scale, and the training rows in it: the columns, then y, times root weights."""
-    train = plan.folds[fold][0]
-    X, y = plan.data.X[train], plan.data.y[train]
-    weights = None if plan.data.weights is None else plan.data.weights[train]
-    centre, mean = np.average(X, axis=0, weights=weights), np.average(y, weights=weights)
-    rows = np.empty((len(y), len(centre) + 1))
-    columns, target = rows[:, :-1], rows[:, -1]
-    np.subtract(X, centre, out=columns)
-    np.subtract(y, mean, out=target)
-    if weights is not None:
-        rows *= np.sqrt(weights)[:, None]
-    total = len(y) if weights is None else weights.sum()
-    spread = np.sqrt(np.einsum("ij,ij->j", columns, columns) / total)
-    unit = np.where(spread > 0, spread, 1.0)
-    columns /= unit
-    return Scale(centre, float(mean), spread, unit), rows
+def centred_columns(plan: Plan, fold: int) -> tuple[Array, float, Array]:
+    """Return means, total weight, and the columns less their means times root weights, y last.
+
+    In this order of memory, (columns, rows), no later step has to turn the table round.
+    """
+    data, train = plan.data, plan.folds[fold][0]
+    columns = np.empty((data.X.shape[1] + 1, len(train)))
+    columns[:-1] = data.X[as_slice(train)].T
+    columns[-1] = data.y[train]
+    weights = None if data.weights is None else data.weights[train]
+    if weights is None:
+        total = float(len(train))
+        mean = np.add.reduce(columns, axis=1) / total
+        columns -= mean[:, None]
+    else:
+        total = float(weights.sum())
+        mean = columns @ weights / total
+        columns -= mean[:, None]
+        columns *= np.sqrt(weights)
+    return mean, total, columns
 
 
 class Solved(Protocol):
@@ -307,39 +377,35 @@ class Solved(Protocol):
     def left(self, columns: Array, features: Sequence[Feature]) -> tuple[Array, Flags]: ...
 
 
-def factorised(plan: Plan, fold: int) -> tuple[Scale, Solved | None]:
+def factorised(plan: Plan, scale: Scale, columns: Array) -> Solved | None:
     """Return the triangle, or for dependent columns the decomposition; None where in doubt."""
     assert isinstance(plan.learner, Linear)
-    ridge = plan.learner.ridge
-    scale, rows = scaled(plan, fold)
-    only_rounding = scale.spread <= EPS * len(rows) * np.abs(scale.centre)
-    if (only_rounding & (scale.spread > 0)).any():
-        return scale, None
-    triangle = Triangle.of(scale, rows, ridge) if len(rows) >= rows.shape[1] else None
-    return scale, triangle or Decomposition.of(scale, rows, ridge)
+    ridge, n_rows = plan.learner.ridge, columns.shape[1]
+    if (scale.unit <= EPS * n_rows * np.abs(scale.centre)).any():
+        return None  # what varies there is rounding
+    triangle = None
+    if n_rows >= len(columns):
+        triangle = _by_cholesky(scale, ridge) or _by_qr(scale, columns.T, ridge)
+    return triangle or Decomposition.of(scale, columns.T, ridge)
 
 
 @dataclass(frozen=True)
 class Triangle:
-    """The inverse of the factor R of the training rows, and the slopes of y."""
+    """The inverse of the factor R of the training rows, and the slopes of y.
+
+    Where no column is close to a mix of the others its `square` serves as well: P over P_jj.
+    """
 
     inverse: Array
     slope: Array
-
-    @classmethod
-    def of(cls, scale: Scale, rows: Array, ridge: float) -> Triangle | None:
-        """Return the triangle, or None where it is near singular."""
-        rows = _with_penalty(scale, rows, ridge)
-        found = _by_cholesky(rows) or _by_qr(rows)
-        if found is None:
-            return None
-        inverse, slope = found
-        return cls(np.divide(inverse, scale.unit[:, None], order="F"), slope / scale.unit)
+    square: Array | None = None
 
     def left(self, columns: Array, features: Sequence[Feature]) -> tuple[Array, Flags]:
         """Return what is left of each column, for all features."""
-        turned = blas.dtrmm(1.0, self.inverse, columns.T, side=1)
         several = [list(f.columns) for f in features if len(f.columns) > 1]
+        if self.square is not None and not several:
+            return self.square @ columns, np.ones(len(features), dtype=bool)
+        turned = blas.dtrmm(1.0, self.inverse, columns.T, side=1)
         blocks = [self._left_of_block(turned, block) for block in several]
         over_square = self.inverse / np.einsum("ij,ij->i", self.inverse, self.inverse)[:, None]
         left = blas.dtrmm(1.0, over_square, turned, side=1, trans_a=1, overwrite_b=True).T
@@ -354,19 +420,31 @@ class Triangle:
         return np.asarray(lapack.dtrtrs(S, Q.T @ turned.T)[0])
 
 
-def _by_cholesky(rows: Array) -> tuple[Array, Array] | None:
-    """Return R⁻¹ and the slopes of the last column; None where squaring loses too much."""
-    gram = rows.T @ rows
-    R, singular = lapack.dpotrf(gram[:-1, :-1])
-    inverse = R if singular else lapack.dtrtri(R)[0]
-    inflation = gram.diagonal()[:-1] * np.einsum("ij,ij->i", inverse, inverse)
-    if singular or not inflation.max() < MILD_INFLATION:
+def _by_cholesky(scale: Scale, ridge: float) -> Triangle | None:
+    """Return the triangle from X'X; None where squaring loses too much."""
+    gram = scale.gram[:-1] / scale.unit[:, None]
+    square = gram[:, :-1] / scale.unit
+    if ridge > 0 or not scale.spread.all():
+        hold = np.where(scale.spread > 0, ridge, 1.0)  # a constant column needs one in any case
+        square.flat[:: len(square) + 1] += hold / scale.unit**2
+    R, singular = lapack.dpotrf(square)
+    if singular:
         return None
-    return inverse, lapack.dpotrs(R, gram[:-1, -1])[0]
+    inverse = lapack.dtrtri(R)[0]
+    P = inverse @ inverse.T
+    inflation = square.diagonal() * P.diagonal()
+    if not inflation.max() < MILD_INFLATION:
+        return None
+    slope = lapack.dpotrs(R, gram[:, -1])[0] / scale.unit
+    inverse = np.divide(inverse, scale.unit[:, None], order="F")
+    P /= P.diagonal()[:, None] * scale.unit
+    P *= scale.unit[:, None]
+    return Triangle(inverse, slope, P)
 
 
-def _by_qr(rows: Array) -> tuple[Array, Array] | None:
-    """Return R⁻¹ and the slopes of the last column; None where R is near singular."""
+def _by_qr(scale: Scale, rows: Array, ridge: float) -> Triangle | None:
+    """Return the triangle from X itself; None where it is near singular."""
+    rows = _with_penalty(scale, rows, ridge)
     size = int(lapack.dgeqrf_lwork(*rows.shape)[0])
     packed = lapack.dgeqrf(rows, lwork=size)[0]
     p = rows.shape[1] - 1
@@ -374,19 +452,22 @@ def _by_qr(rows: Array) -> tuple[Array, Array] | None:
     inverse, singular = lapack.dtrtri(R)
     if singular or np.linalg.norm(R) * np.linalg.norm(inverse) > ILL_CONDITIONED:
         return None
-    return inverse, lapack.dtrtrs(R, packed[:p, p])[0]
+    slope = lapack.dtrtrs(R, packed[:p, p])[0]
+    inverse = np.divide(inverse, scale.unit[:, None], order="F")
+    return Triangle(inverse, slope / scale.unit)
 
 
 def _with_penalty(scale: Scale, rows: Array, ridge: float) -> Array:
-    """Return the rows above further ones that hold slopes small."""
+    """Return the rows with scaled columns, above further ones that hold slopes small."""
     p = rows.shape[1] - 1
+    scaled: Array = rows / np.append(scale.unit, 1.0)
     # Without ridge only the slope of a constant column needs a hold.
     held = np.arange(p) if ridge > 0 else np.flatnonzero(scale.spread == 0)
     if not len(held):
-        return rows
+        return scaled
     holds = np.zeros((len(held), p + 1))
     holds[np.arange(len(held)), held] = np.sqrt(ridge or 1.0) / scale.unit[held]
-    return np.vstack([rows, holds])
+    return np.vstack([scaled, holds])
 
 
 @dataclass(frozen=True)
@@ -409,7 +490,7 @@ class Decomposition:
         """Return the decomposition, or None where the rank is in doubt."""
         # Ridge holds the slopes of raw columns small; without it those of scaled ones are.
         unit = np.full(len(scale.unit), np.sqrt(ridge)) if ridge > 0 else scale.unit
-        columns, y = rows[:, :-1] * (scale.unit / unit), rows[:, -1]
+        columns, y = rows[:, :-1] / unit, rows[:, -1]
         U, size, axes = svd(columns, full_matrices=False, check_finite=False)
         floor = EPS * max(columns.shape) * size.max(initial=0)
         known = size > floor

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from residua.data import as_slice
 from residua.inference import covariance
-from residua.residuals import Residuals, as_slice
+from residua.residuals import Residuals
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]
@@ -23,8 +24,10 @@ SAME_DIRECTION = 1e-9
 
 def gcm(residuals: Residuals, rng: Generator) -> Array:
     """Return the product of what is left of x_j and what is left of y."""
-    scores = np.zeros(residuals.y_given_rest.shape[:2], order="F")
     single, columns, several = _by_width(residuals)
+    if single == columns == list(range(residuals.data.n_features)):
+        return residuals.weighted(residuals.x_given_rest * residuals.y_given_rest)
+    scores = np.zeros(residuals.y_given_rest.shape[:2], order="F")
     if single:
         own, at = (as_slice(np.array(index)) for index in (columns, single))
         scores[:, at] = residuals.weighted(
