@@ -11,9 +11,12 @@ from scipy.spatial.distance import pdist
 
 from residua.assess import prepare
 from residua.data import Dataset
-from residua.engines import Plan, kernel, plain
+from residua.engines import Plan, kernel, kernel_nodes, plain
+from residua.engines.kernel_nodes import Swap
 from residua.engines.kernel_solver import Columns, pairs_without, positive_quantiles
-from residua.estimators.kernel import sigest
+from residua.errors import InputError
+from residua.estimators import kernel as estimators
+from residua.estimators.kernel import gaussian_kernel, sigest
 from residua.learners import Kernel
 from residua.splits import make_splits
 
@@ -215,8 +218,173 @@ def test_classifiers_alone_and_large_tables_are_not_supported(monkeypatch):
     assert kernel.supports(plan_of(X, y > 0, Kernel()))
     assert not kernel.supports(plan_of(X, y > 0, Kernel(), needs={"y_given_all"}))
     assert kernel.supports(plan_of(X, y > 0, RIDGE, needs={"y_given_all"}))
-    monkeypatch.setattr(kernel, "MOST_ROWS", 20)
+    monkeypatch.setattr(kernel, "MOST_BYTES", 4 * 20**2)
     assert not kernel.supports(plan_of(X, y, Kernel()))
+
+
+def test_more_rows_than_ridge_has_room_for_are_told(monkeypatch):
+    X, y = table(50)
+    monkeypatch.setattr(estimators, "MOST_ROWS_FOR_RIDGE", 20)
+    assert kernel.supports(plan_of(X, y, Kernel()))
+    with pytest.raises(InputError, match=r"at most 20 rows to learn from.*Use kind='svr'"):
+        kernel.supports(plan_of(X, y, RIDGE))
+
+
+# --- large tables -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("learner", "apart"), LEARNERS)
+@pytest.mark.parametrize("splits", [3, "none"])
+def test_little_memory_changes_nothing(monkeypatch, learner, apart, splits):
+    X, y = table()
+    monkeypatch.setattr(kernel, "MOST_BYTES_OF_DISTANCES", 0)
+    monkeypatch.setattr(kernel, "BLOCK_BYTES", 5000)
+    monkeypatch.setattr(kernel, "GROUP_BYTES", 0)
+    plan = plan_of(X, y, learner, splits)
+    space = kernel.Space.of(plan, 0)
+    assert space.pairs is None
+    assert space.across is None
+    assert len(space.blocks) > 1
+    check_equal(plan, apart)
+
+
+def test_20000_rows_are_fitted_from_a_kernel_alone():
+    kept, held = kernel.MOST_BYTES_OF_DISTANCES, kernel.MOST_BYTES
+    assert kept > 4 * 7152**2  # distances are at hand, which is quicker
+    assert kept < 4 * 20_000**2 < 8 * 20_000**2 <= held
+
+
+# --- dropout and permutation --------------------------------------------------------------------
+
+
+def feature_of(kind, n, rng):
+    """Return the columns of a feature, a row each."""
+    if kind == "numbers":
+        return rng.normal(size=(1, n))
+    if kind == "skewed":
+        return rng.exponential(size=(1, n))
+    if kind == "constant":
+        return np.ones((1, n))
+    if kind == "two levels":
+        return (rng.random((1, n)) < 0.1) * 3.0
+    return np.eye(3)[rng.integers(0, 3, n)].T * 2.0
+
+
+@pytest.mark.parametrize("sigma", [1e-3, 0.03, 0.1])
+@pytest.mark.parametrize("kind", ["numbers", "skewed", "constant", "two levels", "three columns"])
+def test_sums_at_nodes_are_those_of_a_kernel_made_anew(kind, sigma):
+    rng = np.random.default_rng(9)
+    vectors, values = feature_of(kind, 80, rng), feature_of(kind, 60, rng)
+    others, rest = rng.normal(size=(80, 3)), rng.normal(size=(60, 3))
+    beta = rng.normal(size=80)
+    orders = np.array([rng.permutation(60) for _ in range(3)])
+    exact = [
+        gaussian_kernel(
+            np.vstack([values[:, o], rest.T]).T, np.vstack([vectors, others.T]).T, sigma
+        )
+        for o in orders
+    ]
+    whole = gaussian_kernel(np.vstack([values, rest.T]).T, np.vstack([vectors, others.T]).T, sigma)
+    count = kernel_nodes.counts(vectors, values, values, sigma)[0] if len(vectors) == 1 else 0
+    nodes = [kernel_nodes.chebyshev(vectors, int(count))] if count else []
+    if kind in ("constant", "two levels", "three columns"):
+        nodes.append(kernel_nodes.levels(vectors, values, sigma))
+    assert nodes
+    for some in nodes:
+        sums = kernel_nodes.sums_after(some, whole, beta, values, Swap(values, orders), sigma)
+        scale = np.abs(beta).sum()
+        assert_allclose(sums[:, :, 0], np.array(exact) @ beta, rtol=0, atol=1e-11 * scale)
+
+
+def test_values_too_far_away_or_too_many_have_no_nodes():
+    rng = np.random.default_rng(10)
+    vectors, values = rng.normal(size=(2, 50)), rng.normal(size=(2, 40))
+    assert (kernel_nodes.counts(vectors, values, values, 0.05) > 0).all()
+    assert kernel_nodes.levels(vectors, values, 0.05) is None
+    levels = np.sign(vectors)
+    assert kernel_nodes.levels(levels, values, 0.05) is not None
+    for far in (40.0, 1e30, 1e200):
+        values[0, 3] = far
+        found = kernel_nodes.counts(vectors, values, values, 0.05)
+        assert found[0] == 0
+        assert found[1] > 0
+        assert kernel_nodes.levels(levels, values, 0.05) is None
+
+
+def mixed_table(n=80):
+    """Return features of every kind: numbers, far values, levels, and several columns."""
+    X, y = table(n)
+    rng = np.random.default_rng(11)
+    X["far"] = rng.standard_cauchy(n) * 30
+    X["kind"] = rng.choice(["u", "v", "w"], n)
+    X["bit"] = rng.random(n) < 0.2
+    return X, y + (X["kind"] == "u") + X["bit"], {"groups": {"pair": ["c", "d"]}}
+
+
+@pytest.mark.parametrize(("learner", "apart"), LEARNERS)
+@pytest.mark.parametrize("way", ["each its own", "levels", "anew"])
+def test_every_way_to_alter_a_feature_gives_what_the_plain_engine_gives(
+    monkeypatch, learner, apart, way
+):
+    X, y, options = mixed_table()
+    if way != "each its own":
+        monkeypatch.setattr(kernel, "counts", lambda vectors, *_: np.zeros(len(vectors), int))
+    if way == "anew":
+        monkeypatch.setattr(kernel, "levels", lambda *_: None)
+    check_equal(plan_of(X, y, learner, 0.4, {"y_dropped", "y_permuted"}, **options), apart)
+
+
+def test_a_mixed_table_takes_every_way(monkeypatch):
+    X, y, options = mixed_table()
+    taken = set()
+
+    def watch(name, was):
+        def watched(*arguments):
+            found = was(*arguments)
+            if found is not None:
+                taken.add(name)
+            return found
+
+        monkeypatch.setattr(kernel, name, watched)
+
+    for name in ("chebyshev", "levels", "_sums_anew"):
+        watch(name, getattr(kernel, name))
+    kernel.run(plan_of(X, y, Kernel(), 0.4, {"y_permuted"}, **options))
+    assert taken == {"chebyshev", "levels", "_sums_anew"}
+
+
+def test_a_feature_that_is_constant_in_the_test_rows_loses_nothing_when_permuted():
+    X, y = table()
+    train = plan_of(X, y, Kernel(), 0.4).folds[0][0]
+    X["rare"] = np.arange(len(y)) == train[0]
+    plan = plan_of(X, y, Kernel(), 0.4)
+    outcome, test = kernel.run(plan)[0], plan.folds[0][1]
+    rare = [feature.name for feature in plan.data.features].index("rare")
+    loss = plan.data.loss(outcome.prediction, test)
+    assert_allclose(outcome.permuted[:, rare], loss, rtol=1e-10)
+
+
+def test_a_machine_without_support_vectors_answers_as_before():
+    X, y = table(60)
+    plan = plan_of(X, np.arctan(y), Kernel(epsilon=5.0), 0.4)
+    outcome, test = kernel.run(plan)[0], plan.folds[0][1]
+    loss = plan.data.loss(outcome.prediction, test)
+    assert_allclose(outcome.dropped, np.tile(loss[:, np.newaxis], 4), rtol=1e-12)
+    check_equal(plan, 1e-6)
+
+
+def test_features_are_altered_sooner_than_by_predicting_anew():
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(600, 20))
+    y = 2 * X[:, 0] ** 2 + 3 * X[:, 1] + rng.normal(size=600)
+    plan = plan_of(X, y, Kernel(), 0.5, {"y_dropped", "y_permuted"})
+    kernel.run(plan)  # compiled or read from disk
+    start = time.process_time()
+    kernel.run(plan)
+    ours = time.process_time() - start
+    start = time.process_time()
+    plain.run(plan)
+    assert time.process_time() - start > 5 * ours
 
 
 @pytest.mark.parametrize(("learner", "factor"), [(Kernel(), 5), (RIDGE, 1.5)])

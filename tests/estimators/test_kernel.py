@@ -9,6 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.kernel_ridge import KernelRidge
 
+from residua.errors import InputError
+from residua.estimators import kernel
 from residua.estimators.kernel import KernelMachine, sigest
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -177,3 +179,21 @@ def test_a_model_survives_the_trip_to_another_process(data, kind, n_classes):
     X, y = data[FEATURES].to_numpy(), data["two"].to_numpy()
     model = KernelMachine(kind=kind, n_classes=n_classes).fit(X, y)
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_ridge_answers_many_rows_as_it_answers_few(monkeypatch, table):
+    X, y = table
+    model = KernelMachine(kind="ridge").fit(X, y)
+    whole = model.predict(X)
+    monkeypatch.setattr(kernel, "BLOCK_BYTES", 1000.0)
+    assert_allclose(model.predict(X), whole, rtol=1e-12, atol=1e-12)
+
+
+def test_ridge_says_when_there_are_too_many_rows(monkeypatch, table):
+    monkeypatch.setattr(kernel, "MOST_ROWS_FOR_RIDGE", 50)
+    X, y = table
+    few = (np.arange(len(y)) < 50) * 1.0
+    KernelMachine(kind="svr").fit(X, y)
+    KernelMachine(kind="ridge").fit(X, y, few)  # rows without weight take no room
+    with pytest.raises(InputError, match=r"at most 50 rows.*Use kind='svr' or fewer rows"):
+        KernelMachine(kind="ridge").fit(X, y)

@@ -6,7 +6,8 @@ costs one pass and no product of matrices. y and the feature share it. Support v
 defined to about tol, and so is its equality with the plain engine: kernels and gradients are
 float32 there, as libsvm's kernel is, and float64 for a tol below 1e-4 and for ridge. Every
 machine starts from 0: the way from the full model is a third shorter, but ends twice as far from
-libsvm, and would let one method change the numbers of another.
+libsvm, and would let one method change the numbers of another. For dropout and permutation one
+kernel of the support vectors serves every feature and shuffle (`kernel_nodes`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from residua.data import Dataset, Rows
 from residua.engines import Array, Outcome, Plan, Task, plain
+from residua.engines.kernel_nodes import Swap, chebyshev, counts, levels, sums_after
 from residua.engines.kernel_solver import (
     Columns,
     Floats,
@@ -38,19 +40,27 @@ from residua.engines.kernel_solver import (
     support_vectors,
 )
 from residua.estimators.kernel import (
+    BLOCK_BYTES,
     MOST_ROWS_FOR_SIGEST,
     KernelMachine,
     Scale,
     as_probabilities,
     as_targets,
+    check_size,
 )
 from residua.learners import Fit
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# The kernel is held whole: beyond this it outgrows the memory that libsvm's cache would take.
-MOST_ROWS = 6000
-MOST_BYTES = 2e9
+# Kernels are held whole, in all threads together: 28,000 rows for support vectors, 20,000 for
+# ridge, which takes no more. Machines of more support vectors are left to libsvm and its cache.
+MOST_BYTES = 3.2e9
+# Distances between training rows, and from test rows, are kept while they take no more than this
+# (11,000 rows). Beyond, each model computes those it needs: nine columns cost a tenth more.
+MOST_BYTES_OF_DISTANCES = 5e8
+# Features whose nodes take about this much are altered together: it stays in the cache.
+GROUP_BYTES = 2e6
 # Below this tol, or above this cost of an error, float32 is no longer enough.
 LOOSE_TOL, LARGE_COST = 1e-4, 100.0
 # Rows that lie closer than this says are left to the plain engine: their distances underflow.
@@ -58,9 +68,14 @@ LARGEST_SIGMA = 1e30
 
 
 def supports(plan: Plan) -> bool:
-    """Return whether the kernel fits in memory and some model is not a classifier."""
-    most = max(len(train) for train, _ in plan.folds)
-    return most <= MOST_ROWS and plan.data.X.shape[1] > 0 and bool(_fast_needs(plan))
+    """Return whether the kernel fits in memory and some model is not a classifier.
+
+    Raise where the plain engine has no room for it either.
+    """
+    machine, most = _machine(plan), max(len(train) for train, _ in plan.folds)
+    check_size(machine.kind, most)
+    has_room = _kernel_type(machine)().nbytes * most**2 <= MOST_BYTES
+    return has_room and plan.data.X.shape[1] > 0 and bool(_fast_needs(plan))
 
 
 def run(plan: Plan) -> list[Outcome]:
@@ -90,6 +105,11 @@ def _machine(plan: Plan) -> KernelMachine:
     return machine
 
 
+def _kernel_type(machine: KernelMachine) -> type[np.floating[Any]]:
+    """Return the type that kernels are held in: libsvm rounds its own to float32 at any tol."""
+    return np.float64 if machine.kind == "ridge" else np.float32
+
+
 def _reporter(plan: Plan, done: int) -> Callable[[int], None]:
     """Return a function that adds to the number of tasks done and tells the user."""
     total = len(plan.tasks)
@@ -106,12 +126,20 @@ def _reporter(plan: Plan, done: int) -> Callable[[int], None]:
 # --- what all models of a fold share ------------------------------------------------------------
 
 
+class Sample(NamedTuple):
+    """Some rows, a column of the table in a row, and the squared distances between them."""
+
+    rows: Array
+    pairs: Array
+
+
 @dataclass(frozen=True)
 class Space:
     """The standardised rows of a fold, and the squared distances between them.
 
-    A column of the table lies in a row of `train` and `test`. `looked_at` has the rows that
-    `sigest` takes where there are too many, None for all.
+    A column of the table lies in a row of `train` and `test`. `pairs` of training rows, and
+    `across` from test to training rows, are None where nobody asks or they take too much memory.
+    `looked_at` has what `sigest` takes, None for all pairs.
     """
 
     machine: KernelMachine
@@ -120,11 +148,10 @@ class Space:
     scale: Scale
     train: Array
     test: Array
-    pairs: Array
     in_sample: bool
+    pairs: Array | None
     across: Array | None
-    looked_at: Array | None
-    looked_at_pairs: Array
+    looked_at: Sample | None
 
     @classmethod
     def of(cls, plan: Plan, fold: int) -> Space:
@@ -137,7 +164,9 @@ class Space:
         here, there = scale.apply(data.X[rows]), scale.apply(data.X[test])
         in_sample = np.array_equal(rows, test)
         is_idle = in_sample and not plan.needs & {"y_dropped", "y_permuted"}
-        few, pairs = _looked_at(len(rows)), pdist(here, "sqeuclidean")
+        has_pairs = 4 * len(rows) ** 2 <= MOST_BYTES_OF_DISTANCES
+        has_across = 8 * len(rows) * len(test) <= MOST_BYTES_OF_DISTANCES and not is_idle
+        sees_all = has_pairs and len(rows) <= MOST_ROWS_FOR_SIGEST
         return cls(
             machine=_machine(plan),
             rows=rows,
@@ -145,11 +174,10 @@ class Space:
             scale=scale,
             train=np.ascontiguousarray(here.T),
             test=np.ascontiguousarray(there.T),
-            pairs=pairs,
             in_sample=in_sample,
-            across=None if is_idle else cdist(there, here, "sqeuclidean"),
-            looked_at=None if few is None else np.ascontiguousarray(here[few].T),
-            looked_at_pairs=pairs if few is None else pdist(here[few], "sqeuclidean"),
+            pairs=pdist(here, "sqeuclidean") if has_pairs else None,
+            across=cdist(there, here, "sqeuclidean") if has_across else None,
+            looked_at=None if sees_all else _looked_at(here),
         )
 
     @property
@@ -166,23 +194,38 @@ class Space:
         """Return the type that kernels are computed in."""
         return np.float64 if self.is_precise else np.float32
 
+    @property
+    def block(self) -> int:
+        """Return how many rows of a kernel are made at once."""
+        return max(1, int(BLOCK_BYTES / (8 * len(self.rows))))
 
-def _looked_at(n_rows: int) -> Rows | None:
-    """Return the evenly spaced rows of the plain `sigest`, None where it takes all."""
-    few = MOST_ROWS_FOR_SIGEST
-    return None if n_rows <= few else np.linspace(0, n_rows - 1, few).astype(np.intp)
+    @property
+    def blocks(self) -> list[slice]:
+        """Return the test rows in blocks."""
+        return _blocks(self.test.shape[1], self.block)
+
+
+def _blocks(n_rows: int, size: int) -> list[slice]:
+    """Return all rows, at most so many in each slice."""
+    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def _looked_at(rows: Array) -> Sample:
+    """Return the evenly spaced rows of the plain `sigest`."""
+    n_looked_at = min(len(rows), MOST_ROWS_FOR_SIGEST)
+    some = rows[np.linspace(0, len(rows) - 1, n_looked_at).astype(np.intp)]
+    return Sample(np.ascontiguousarray(some.T), pdist(some, "sqeuclidean"))
 
 
 class Workspace:
     """The arrays that one thread fills anew for every feature."""
 
     def __init__(self, space: Space) -> None:
-        n_train, n_test = space.train.shape[1], space.test.shape[1]
-        self.pairs: Floats = np.empty(n_train * (n_train - 1) // 2, space.kind)
-        # libsvm rounds its kernel to float32 at any tol.
-        self.square: Floats = np.empty((n_train, n_train), float if space.is_ridge else np.float32)
+        n_train = space.train.shape[1]
         # Memory is taken when it is first written to, so what a plan does not use is free.
-        self.across: Floats = np.empty((3, n_test, n_train), space.kind)
+        self.pairs: Floats = np.empty(n_train * (n_train - 1) // 2, space.kind)
+        self.square: Floats = np.empty((n_train, n_train), _kernel_type(space.machine))
+        self.across: Floats = np.empty((space.block, n_train), space.kind)
 
 
 def _gaussian(distances: Floats, sigma: float) -> Floats:
@@ -198,8 +241,8 @@ def _sigma(space: Space, columns: Columns, rest: Floats, n_zero: int) -> float:
     if space.machine.sigma is not None:
         return space.machine.sigma
     if space.looked_at is not None:
-        rest = np.empty(len(space.looked_at_pairs), space.kind)
-        n_zero = pairs_without(space.looked_at_pairs, space.looked_at, columns, rest)
+        rest = np.empty(len(space.looked_at.pairs), space.kind)
+        n_zero = pairs_without(space.looked_at.pairs, space.looked_at.rows, columns, rest)
     if n_zero == len(rest):
         return 1.0
     with np.errstate(divide="ignore"):
@@ -228,14 +271,27 @@ class Model:
 
 def _fit_model(space: Space, columns: Columns, targets: Targets, work: Workspace) -> Model | None:
     """Return the targets fitted on all but some columns; None where that fails."""
-    n_zero = pairs_without(space.pairs, space.train, columns, work.pairs)
+    n_zero = 0
+    if space.pairs is not None:
+        n_zero = pairs_without(space.pairs, space.train, columns, work.pairs)
     sigma = _sigma(space, columns, work.pairs, n_zero)
     if sigma > LARGEST_SIGMA:
         return None
-    fill_square(_gaussian(work.pairs, sigma), work.square)
+    if space.pairs is not None:
+        fill_square(_gaussian(work.pairs, sigma), work.square)
+    else:
+        _fill_from_rows(space, columns, sigma, work)
     fit = _ridge if space.is_ridge else _support
     model = fit(space, sigma, targets, work.square)
     return model if model and np.isfinite(model.coefficients).all() else None
+
+
+def _fill_from_rows(space: Space, columns: Columns, sigma: float, work: Workspace) -> None:
+    """Set the kernel of all but some columns without distances at hand."""
+    for rows in _blocks(len(work.square), space.block):
+        part = work.across[: rows.stop - rows.start]
+        across_only(np.ascontiguousarray(space.train[:, rows]), space.train, columns.kept, part)
+        work.square[rows] = _gaussian(part, sigma)
 
 
 def _ridge(space: Space, sigma: float, targets: Targets, kernel: Floats) -> Model | None:
@@ -278,16 +334,28 @@ def _support(space: Space, sigma: float, targets: Targets, kernel: Floats) -> Mo
 
 def _answers(space: Space, model: Model, columns: Columns, work: Workspace) -> Array:
     """Return the answers to the test rows, a column a target."""
-    if space.in_sample or space.across is None:
+    if space.in_sample:
         return model.fitted
-    kernel = work.across[0]
-    across_without(space.across, space.test, space.train, columns, kernel)
-    return _sum(model, _gaussian(kernel, model.sigma))
+    answers = np.empty((space.test.shape[1], len(model.offset)))
+    for rows in space.blocks:
+        kernel = _gaussian(_distances(space, rows, columns, work), model.sigma)
+        answers[rows] = model.offset + _sums(kernel, model.coefficients)
+    return answers
 
 
-def _sum(model: Model, kernel: Floats) -> Array:
-    """Return the offset and the kernel's weighted sum."""
-    return model.offset + _by_column(kernel.__matmul__, model.coefficients.astype(kernel.dtype))
+def _distances(space: Space, rows: slice, columns: Columns, work: Workspace) -> Floats:
+    """Return the squared distances from a block of test rows without some columns."""
+    here, rest = np.ascontiguousarray(space.test[:, rows]), work.across[: rows.stop - rows.start]
+    if space.across is None:
+        across_only(here, space.train, columns.kept, rest)
+    else:
+        across_without(space.across[rows], here, space.train, columns, rest)
+    return rest
+
+
+def _sums(kernel: Floats, coefficients: Array) -> Array:
+    """Return the kernel's weighted sums, a column a target."""
+    return _by_column(kernel.__matmul__, coefficients.astype(kernel.dtype))
 
 
 def _by_column(function: Callable[[Floats], Floats], columns: Floats) -> Array:
@@ -349,30 +417,31 @@ def _fit_fold(
 
 def _n_threads(plan: Plan, space: Space) -> int:
     """Return how many threads may work: each has a kernel of its own in memory."""
-    most = max(1, int(MOST_BYTES / (12 * len(space.rows) ** 2)))
+    each = (_kernel_type(space.machine)().nbytes + 4) * len(space.rows) ** 2
+    most = max(1, int(MOST_BYTES / each))
     return min(int(effective_n_jobs(plan.n_jobs)), plan.data.n_features, most)
 
 
 def _in_threads(
-    function: Callable[[int, Workspace], Result], features: Iterable[int], desks: list[Workspace]
+    function: Callable[[Item, Workspace], Result], items: Iterable[Item], desks: list[Workspace]
 ) -> Iterator[Result]:
-    """Yield a function's results in the order of the features, each with a free workspace."""
+    """Yield a function's results in the order of the items, each with a free workspace."""
     free: SimpleQueue[Workspace] = SimpleQueue()
     for desk in desks:
         free.put(desk)
 
-    def borrowing(feature: int) -> Result:
+    def borrowing(item: Item) -> Result:
         desk = free.get()
         try:
-            return function(feature, desk)
+            return function(item, desk)
         finally:
             free.put(desk)
 
     if len(desks) == 1:
-        yield from map(borrowing, features)
+        yield from map(borrowing, items)
         return
     with ThreadPoolExecutor(len(desks)) as pool:
-        yield from pool.map(borrowing, features)
+        yield from pool.map(borrowing, items)
 
 
 def _fit_full(job: FoldJob, task: Task, desks: list[Workspace]) -> Outcome:
@@ -382,11 +451,12 @@ def _fit_full(job: FoldJob, task: Task, desks: list[Workspace]) -> Outcome:
     model = _fit_model(job.space, columns, job.y, desks[0])
     if model is None:
         return plain.fit_task(job.plan, task)
-    prediction = _prediction(job, _answers(job.space, model, columns, desks[0]))
+    answers = _answers(job.space, model, columns, desks[0])
+    prediction = _prediction(job, answers)
     fitted = time.perf_counter()
-    dropped = _losses(job, model, "y_dropped", desks)
+    dropped = _losses(job, model, answers, "y_dropped", desks)
     middle = time.perf_counter()
-    permuted = _losses(job, model, "y_permuted", desks)
+    permuted = _losses(job, model, answers, "y_permuted", desks)
     seconds = (fitted - begin, middle - fitted, time.perf_counter() - middle)
     return Outcome(prediction, dropped, permuted, *seconds)
 
@@ -439,36 +509,120 @@ def _prediction(job: FoldJob, answers: Array) -> Array:
 # --- dropout and permutation --------------------------------------------------------------------
 
 
-def _losses(job: FoldJob, model: Model, need: str, desks: list[Workspace]) -> Array | None:
+@dataclass(frozen=True)
+class Block:
+    """A block of test rows under the full model, and the values its columns are to take."""
+
+    rows: slice
+    answers: Array
+    sigma: float
+    support: Rows
+    vectors: Array
+    coefficients: Array
+    kernel: Array
+    swap: Swap
+
+    @classmethod
+    def of(
+        cls, job: FoldJob, model: Model, answers: Array, rows: slice, swap: Swap, work: Workspace
+    ) -> Block:
+        """Return a block of rows with their kernel to the support vectors."""
+        support = np.flatnonzero(model.coefficients.any(axis=1))
+        if len(support) == 0:  # the same answer everywhere: a vector that counts 0 will do
+            support = np.zeros(1, np.intp)
+        distances = _distances(job.space, rows, job.columns(-1), work)
+        return cls(
+            rows=rows,
+            answers=answers[rows],
+            sigma=model.sigma,
+            support=support,
+            vectors=np.take(job.space.train, support, axis=1),
+            coefficients=model.coefficients[support],
+            kernel=_gaussian(np.take(distances, support, axis=1), model.sigma).astype(float),
+            swap=Swap(swap.values, np.ascontiguousarray(swap.orders[:, rows])),
+        )
+
+
+def _losses(
+    job: FoldJob, model: Model, answers: Array, need: str, desks: list[Workspace]
+) -> Array | None:
     """Return the loss of each test row and feature with the feature at its mean, or permuted."""
     if need not in job.plan.needs:
         return None
-    features = range(job.data.n_features)
-    return np.column_stack(list(_in_threads(partial(_loss, job, model, need), features, desks)))
-
-
-def _loss(job: FoldJob, model: Model, need: str, feature: int, work: Workspace) -> Array:
-    """Return each test row's loss with one feature altered, the mean over shuffles.
-
-    The kernel is a product over columns: that of the rest stays, that of the feature is taken
-    from another row.
-    """
-    space, columns = job.space, job.columns(feature)
-    assert space.across is not None
-    rest, swapped = work.across[0], work.across[2]
-    across_without(space.across, space.test, space.train, columns, rest)
-    if need == "y_dropped":
-        orders = [np.zeros(len(job.test), np.intp)]
-        here = np.zeros((len(space.test), 1))  # the mean of standardised columns
+    space, n_rows = job.space, len(job.test)
+    if need == "y_dropped":  # the mean of standardised columns is 0
+        swap = Swap(np.zeros((len(space.test), 1)), np.zeros((1, n_rows), np.intp))
     else:
-        orders, here = job.plan.shuffles(job.fold), space.test
-    own = work.across[1, : here.shape[1]]
-    across_only(here, space.train, columns.gone, own)
-    for kernel in (rest, own):
-        _gaussian(kernel, model.sigma)
-    losses = []
-    for order in orders:
-        np.take(own, order, axis=0, out=swapped, mode="clip")
-        swapped *= rest
-        losses.append(job.data.loss(_prediction(job, _sum(model, swapped)), job.test))
-    return np.asarray(np.mean(losses, axis=0))
+        swap = Swap(space.test, np.array(job.plan.shuffles(job.fold)))
+    losses = np.empty((n_rows, job.data.n_features))
+    for rows in space.blocks:
+        block = Block.of(job, model, answers, rows, swap, desks[0])
+        groups = _groups(job, block)
+        found = _in_threads(partial(_group_losses, job, block), groups, desks)
+        for group, part in zip(groups, found, strict=True):
+            losses[rows, group.features] = part
+    return losses
+
+
+class Group(NamedTuple):
+    """Features of one column that need so many nodes, or one feature of another kind and 0."""
+
+    features: list[int]
+    n_nodes: int
+
+
+def _groups(job: FoldJob, block: Block) -> list[Group]:
+    """Return the features in groups whose kernel sums are found together."""
+    columns = [feature.columns for feature in job.data.features]
+    needed = counts(block.vectors, job.space.test, block.swap.values, block.sigma)
+    n_nodes = [int(needed[c[0]]) if len(c) == 1 else 0 for c in columns]
+    groups = [Group([j], 0) for j, count in enumerate(n_nodes) if count == 0]
+    n_rows = len(job.test) + len(block.support)
+    for count in sorted(set(n_nodes) - {0}):
+        features = [j for j, wanted in enumerate(n_nodes) if wanted == count]
+        size = max(1, int(GROUP_BYTES / (8 * count * n_rows)))
+        groups += [Group(features[part], count) for part in _blocks(len(features), size)]
+    return groups
+
+
+def _group_losses(job: FoldJob, block: Block, group: Group, work: Workspace) -> Array:
+    """Return each row's loss with each feature of a group altered, the mean over shuffles."""
+    test, changes = job.test[block.rows], _changes(job, block, group, work)
+    losses = np.empty((len(test), len(group.features)))
+    for k in range(len(group.features)):
+        altered = block.answers + changes[:, :, k]
+        losses[:, k] = np.mean([job.data.loss(_prediction(job, a), test) for a in altered], axis=0)
+    return losses
+
+
+def _changes(job: FoldJob, block: Block, group: Group, work: Workspace) -> Array:
+    """Return how altered features change the answers: (shuffles, rows, features, targets).
+
+    Sums before and after come from one kernel, so where nothing changes, nothing does.
+    """
+    columns = [c for j in group.features for c in job.data.features[j].columns]
+    values, vectors = job.space.test[columns], block.vectors[columns]
+    swap, sigma = Swap(block.swap.values[columns], block.swap.orders), block.sigma
+    alone = group.n_nodes == 0
+    nodes = levels(vectors, values, sigma) if alone else chebyshev(vectors, group.n_nodes)
+    here, coefficients = values[:, block.rows], block.coefficients
+    if nodes is None:
+        rest = _distances(job.space, block.rows, job.columns(group.features[0]), work)
+        sums = _sums_anew(np.take(rest, block.support, axis=1), vectors, block)
+        now = sums(here)
+        return np.array([sums(swap.values[:, order]) - now for order in swap.orders])[:, :, None]
+    now = _sums(block.kernel, coefficients)[:, np.newaxis]
+    each = [sums_after(nodes, block.kernel, beta, here, swap, sigma) for beta in coefficients.T]
+    return np.stack(each, axis=-1) - now
+
+
+def _sums_anew(rest: Floats, vectors: Array, block: Block) -> Callable[[Array], Array]:
+    """Return a function of a feature's values to the sums of a new kernel: slower, for any."""
+    distances, columns = np.empty_like(rest), np.arange(len(vectors))
+
+    def sums(values: Array) -> Array:
+        across_only(np.ascontiguousarray(values), vectors, columns, distances)
+        np.add(distances, rest, out=distances)
+        return _sums(_gaussian(distances, block.sigma), block.coefficients)
+
+    return sums

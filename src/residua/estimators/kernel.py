@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from residua.errors import InputError
 from residua.estimators import Array
 
 # From standardised rows to one column for a number, or one for each class.
@@ -22,6 +23,10 @@ Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 # Above this many rows `sigest` looks at evenly spaced ones: pairs grow with the square.
 MOST_ROWS_FOR_SIGEST = 2000
+# Ridge holds a number for each pair of rows: 3.2 GB.
+MOST_ROWS_FOR_RIDGE = 20_000
+# Kernels of new rows are made so many bytes at a time.
+BLOCK_BYTES = 3e7
 # Platt's sigmoid is fitted to out-of-fold scores, in kernlab's number of folds.
 PLATT_FOLDS = 3
 # Ridge can answer below 0; no class is ever called impossible.
@@ -60,6 +65,7 @@ class KernelMachine:
         weights = np.ones(len(X)) if weights is None else weights
         # libsvm stumbles over rows without weight, and they have nothing to say.
         kept = weights > 0
+        check_size(self.kind, int(kept.sum()))
         X, y, weights = X[kept], y[kept], weights[kept] / weights[kept].mean()
         self.scale_ = Scale.of(X, weights)
         scaled = self.scale_.apply(X)
@@ -106,6 +112,15 @@ class KernelMachine:
         return partial(class_probabilities, platt, self.n_classes)
 
 
+def check_size(kind: str, n_rows: int) -> None:
+    """Raise where ridge has too many rows for the memory."""
+    if kind == "ridge" and n_rows > MOST_ROWS_FOR_RIDGE:
+        raise InputError(
+            f"Kernel ridge takes at most {MOST_ROWS_FOR_RIDGE:,} rows to learn from, as it holds "
+            f"every pair of them; these are {n_rows:,}. Use kind='svr' or fewer rows."
+        )
+
+
 class Scale(NamedTuple):
     """The centre and spread of each column."""
 
@@ -148,8 +163,9 @@ def gaussian_kernel(X: Array, rows: Array, sigma: float) -> Array:
     """Return exp(-sigma·|x - x'|²) for every row of X and of `rows`."""
     from scipy.spatial.distance import cdist
 
-    kernel: Array = np.exp(-sigma * cdist(X, rows, "sqeuclidean"))
-    return kernel
+    kernel: Array = cdist(X, rows, "sqeuclidean")
+    kernel *= -sigma
+    return np.exp(kernel, out=kernel)
 
 
 def kernel_ridge(X: Array, targets: Array, weights: Array, *, sigma: float, alpha: float) -> Answer:
@@ -162,14 +178,21 @@ def kernel_ridge(X: Array, targets: Array, weights: Array, *, sigma: float, alph
 
     centre = np.average(targets, axis=0, weights=weights)
     root = np.sqrt(weights)[:, np.newaxis]
-    penalised = root * gaussian_kernel(X, X, sigma) * root.T + alpha * np.eye(len(X))
-    coefficients = root * solve(penalised, root * (targets - centre), assume_a="pos")
+    # In place, as the kernel is all the memory there may be.
+    penalised = gaussian_kernel(X, X, sigma)
+    penalised *= root
+    penalised *= root.T
+    penalised.flat[:: len(X) + 1] += alpha
+    solved = solve(penalised.T, root * (targets - centre), assume_a="pos", overwrite_a=True)
+    coefficients = root * solved
     return partial(ridge_means, X, coefficients, centre, sigma)
 
 
 def ridge_means(rows: Array, coefficients: Array, centre: Array, sigma: float, X: Array) -> Array:
     """Return the answers of a fitted ridge."""
-    return centre + gaussian_kernel(X, rows, sigma) @ coefficients
+    n_blocks = max(1, int(8 * len(X) * len(rows) / BLOCK_BYTES))
+    blocks = np.array_split(X, n_blocks)
+    return centre + np.vstack([gaussian_kernel(x, rows, sigma) @ coefficients for x in blocks])
 
 
 def as_probabilities(answer: Answer, X: Array) -> Array:
