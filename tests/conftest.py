@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+collect_ignore_glob = ["fixtures/*"]  # the scripts that made them need what tests do not
+
 
 @pytest.fixture(scope="session")
 def small_data():

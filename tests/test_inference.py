@@ -93,3 +93,10 @@ def test_relative_efficiency_is_the_squared_ratio_of_the_statistics():
     assert np.allclose(relative_efficiency(a, b), (z[0] / z[1]) ** 2)
     assert np.isinf(relative_variability(np.zeros((5, 1)))).all()
     assert np.isnan(relative_efficiency(np.zeros((5, 1)), np.zeros((5, 1)))).all()
+
+
+def test_storey_is_bh_times_the_share_of_useless_features():
+    p = np.array([0.001, 0.01, 0.02, 0.3, 0.6, 0.9, 0.04, 0.03])
+    share = (1 + 2) / (0.5 * 8)
+    assert adjust(p, "storey") == pytest.approx(np.minimum(1, share * adjust(p, "bh")))
+    assert adjust(np.full(4, 0.9), "storey") == pytest.approx(0.9)  # never beyond BH

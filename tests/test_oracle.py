@@ -13,7 +13,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from residua.data import Dataset, Feature
-from residua.methods import METHODS
+from residua.methods import METHODS as ALL_METHODS
 from residua.residuals import Residuals
 from residua.study.scenarios import CURVES, scenario
 
@@ -25,6 +25,7 @@ COLUMNS = {
     "dropout": ("psi_drop", "var_drop"),
     "permutation": ("psi_perm", "var_perm_naive"),
 }
+METHODS = {name: ALL_METHODS[name] for name in COLUMNS}
 HEAVY_TAILS = ["nu=3", "nu=5", "nu=10", "nu=15", "nu=30", "nu=inf"]
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from residua.conclude import Options, conclude
+from residua.conclude import Options, choose, conclude
 from residua.data import Dataset
-from residua.engines import Plan, Progress
+from residua.engines import Lazy, Plan, Progress
 from residua.errors import InputError, is_whole
 from residua.learners import Learner, get_learner
-from residua.methods import Method, get_methods
+from residua.methods import Chooser, Method, get_methods
 from residua.residuals import fit_residuals
 from residua.result import Result
 from residua.splits import make_splits
@@ -33,6 +33,7 @@ def assess(
     validity: str = "conservative",
     correction: str = "bh",
     alpha: float = 0.05,
+    top: int | None = None,
     confidence: float = 0.95,
     repeats: int = 1,
     permutations: int = 5,
@@ -50,7 +51,8 @@ def assess(
         A name (`residua.learners.LEARNERS`), a learner value such as `Boosting(trees=200)`, or
         any scikit-learn estimator or pipeline.
     methods
-        Names from `residua.METHODS`; "default" is GCM and LOCO.
+        Names from `residua.METHODS`; "default" is GCM and LOCO. Settings go with the name:
+        "knockoffs(fdr=0.1)", "lasso(rule='min')".
     splits
         5 cross-fits in five folds; 0.33 holds out a third; "none" tests in sample; or a
         scikit-learn splitter, or a list of (train, test) row numbers.
@@ -68,7 +70,10 @@ def assess(
     validity
         How LOCO meets its degenerate null: "conservative", "zipper", "split" or "signed_root".
     correction, alpha, confidence
-        "bh", "by", "holm", "bonferroni" or "none"; the level after it; that of the intervals.
+        "bh", "by", "holm", "bonferroni", "storey" or "none"; the level after it; that of the
+        intervals.
+    top
+        Select this many features, the strongest by their statistic, whatever their p-value.
     repeats
         Cross-fits with new folds; p-values are combined as twice their median.
     permutations
@@ -94,7 +99,7 @@ class Job:
 
     data: Dataset
     learner: Learner
-    methods: Sequence[Method]
+    methods: Sequence[Method | Chooser]
     options: Options
     n_jobs: int = 1
 
@@ -108,15 +113,17 @@ class Job:
             seed=self.options.seed,
             repeat=repeat,
             permutations=self.options.permutations,
+            lazy=next((m.settings for m in self.methods if isinstance(m.settings, Lazy)), Lazy()),
             n_jobs=self.n_jobs,
             progress=_continued(progress, repeat, self.options.repeats),
         )
 
     def run(self, progress: Progress | None = None) -> Result:
         """Return the result."""
+        chosen = choose(self.methods, self.data, self.options.seed)
         plans = [self.plan(repeat, progress) for repeat in range(self.options.repeats)]
         fitted = [fit_residuals(plan) for plan in plans]
-        return conclude(fitted, self.learner, self.methods, self.options)
+        return conclude(fitted, self.learner, self.methods, self.options, chosen)
 
 
 def prepare(
@@ -140,7 +147,7 @@ def prepare(
     options = Options(**choices)
     if paper:
         options = options.as_in_the_paper()
-    chosen = get_methods(methods, validity=options.validity)
+    chosen = get_methods(methods, validity=options.validity, paper=options.paper)
     job = Job(data, get_learner(learner), chosen, options, n_jobs)
     _check(job)
     return job
@@ -153,13 +160,32 @@ def _continued(progress: Progress | None, repeat: int, repeats: int) -> Progress
     return lambda done, total: progress(repeat * total + done, repeats * total)
 
 
+def _check_methods(job: Job) -> None:
+    """Raise a sentence where a method is not for this learner or target."""
+    limited = [m for m in job.methods if isinstance(m, Method) and m.learners]
+    for method in limited:
+        if job.learner.name not in method.learners:
+            raise InputError(
+                f"{method.name} needs learner='{method.learners[0]}': it linearises a network. "
+                "Use loco with other learners."
+            )
+        if job.data.classes:
+            raise InputError(
+                f"{method.name} is for a target of numbers. For classes use loco or dropout."
+            )
+    if len(limited) > 1:
+        raise InputError("Ask for lazy once: all its settings share one run of the network.")
+
+
 def _check(job: Job) -> None:
     """Raise a sentence where what was asked for cannot be had."""
     data, learner, options = job.data, job.learner, job.options
     if not is_whole(job.n_jobs) or job.n_jobs == 0:
         raise InputError("n_jobs must be a whole number of processes, or -1 for all cores.")
     learner.check(n_classes=data.n_classes, weighted=data.weights is not None)
-    flattered = [m.name for m in job.methods if m.name in ("dropout", "permutation")]
+    _check_methods(job)
+    names = [m.name.split("(")[0] for m in job.methods]
+    flattered = [name for name in names if name in ("dropout", "permutation", "lazy")]
     if flattered and options.in_sample and not options.paper and not learner.is_linear:
         raise InputError(
             f"In sample, {' and '.join(flattered)} with a flexible learner reject nearly every "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
@@ -18,11 +19,12 @@ from residua.data import Dataset
 from residua.errors import InputError, is_whole, listed, short
 from residua.inference import ALTERNATIVES, Tests, combine_repeats, mean_test
 from residua.learners import Learner
-from residua.methods import Method
+from residua.methods import Chooser, Method
+from residua.methods.choice import Choice
 from residua.randomness import stream
 from residua.residuals import ENGINES, Residuals
 from residua.result import Result
-from residua.selection import adjust
+from residua.selection import adjust, strongest
 from residua.splits import describe
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class Options:
     permutations: int = 5
     seed: int = 0
     paper: bool = False
+    top: int | None = None
 
     def __post_init__(self) -> None:
         if self.alternative not in (None, *ALTERNATIVES):
@@ -61,6 +64,8 @@ class Options:
             value = getattr(self, name)
             if not is_whole(value) or value < least:
                 raise InputError(f"{name}={value!r} must be a whole number, {least} or more.")
+        if self.top is not None and (not is_whole(self.top) or self.top < 1):
+            raise InputError(f"top={self.top!r} must be a whole number of features, 1 or more.")
         adjust(np.ones(1), self.correction)
 
     @property
@@ -81,8 +86,32 @@ class Options:
         )
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """What a chooser chose, and how long it took."""
+
+    choice: Choice
+    seconds: float
+
+
+def choose(methods: Sequence[Method | Chooser], data: Dataset, seed: int) -> dict[str, Chosen]:
+    """Return what each chooser among the methods chose."""
+    chosen = {}
+    for method in methods:
+        if isinstance(method, Chooser):
+            start = time.perf_counter()
+            rng = stream(seed, type(method.settings).__name__)  # whatever its settings
+            choice = method.settings.choose(data, rng)
+            chosen[method.name] = Chosen(choice, time.perf_counter() - start)
+    return chosen
+
+
 def conclude(
-    fitted: Sequence[Residuals], learner: Learner, methods: Sequence[Method], options: Options
+    fitted: Sequence[Residuals],
+    learner: Learner,
+    methods: Sequence[Method | Chooser],
+    options: Options,
+    chosen: Mapping[str, Chosen],
 ) -> Result:
     """Return the result of one or more cross-fits of the same table."""
     import pandas as pd
@@ -90,6 +119,9 @@ def conclude(
     scores = {}
     tables = []
     for method in methods:
+        if isinstance(method, Chooser):
+            tables.append(_chosen_rows(method, fitted[0].data, chosen[method.name].choice, options))
+            continue
         per_repeat = [score(method, residuals, options, r) for r, residuals in enumerate(fitted)]
         tests = [_test(method, *pair, options) for pair in zip(fitted, per_repeat, strict=True)]
         tables.append(_rows(method, fitted, combine_repeats(tests), options))
@@ -100,9 +132,17 @@ def conclude(
         table=table,
         scores=scores,
         rows=_tested(fitted),
-        about=_about(fitted, learner, methods, options),
+        about=_about(fitted, learner, methods, options, chosen),
         quality=quality,
-        alerts=tuple(_alerts(fitted[0].data, learner, table, quality, options)),
+        alerts=(
+            *_alerts(fitted[0].data, learner, table, quality, options),
+            *(f"{name}: {one.choice.note}" for name, one in chosen.items() if one.choice.note),
+        ),
+        residuals={
+            name: array
+            for name, array in fitted[0].arrays.items()
+            if name in ("y_given_all", "y_given_rest", "x_given_rest")
+        },
     )
 
 
@@ -168,12 +208,49 @@ def _rows(
             "statistic": where_ok(tests.statistic),
             "p_value": p_value,
             "p_adjusted": adjusted,
-            "selected": ok & (adjusted < options.alpha),
+            "selected": ok & _selected(p_value, adjusted, tests.statistic, options),
             "status": status,
             "df": np.where(ok, degrees, 0),
             "effect": where_ok(tests.estimate / unit),
             "effect_low": where_ok(tests.low / unit),
             "effect_high": where_ok(tests.high / unit),
+        }
+    )
+
+
+def _selected(
+    p_value: Array, adjusted: Array, statistic: Array, options: Options
+) -> NDArray[np.bool_]:
+    if options.top is not None:
+        return strongest(p_value, statistic, options.top)
+    return np.asarray(adjusted < options.alpha)
+
+
+def _chosen_rows(method: Chooser, data: Dataset, choice: Choice, options: Options) -> pd.DataFrame:
+    """Return the tidy rows of a chooser; what only a test has stays empty."""
+    import pandas as pd
+
+    empty = np.full(data.n_features, np.nan)
+    selected = choice.selected
+    if options.top is not None:
+        selected = strongest(empty, choice.statistic, options.top)
+    return pd.DataFrame(
+        {
+            "method": method.name,
+            "feature": data.names,
+            "estimate": choice.statistic,
+            "std_error": empty,
+            "low": empty,
+            "high": empty,
+            "statistic": choice.statistic,
+            "p_value": empty,
+            "p_adjusted": empty,
+            "selected": selected,
+            "status": ["ok" if feature.columns else "constant" for feature in data.features],
+            "df": np.zeros(data.n_features, dtype=np.intp),
+            "effect": choice.statistic,
+            "effect_low": empty,
+            "effect_high": empty,
         }
     )
 
@@ -235,7 +312,11 @@ def _explained_once(residuals: Residuals) -> Iterable[tuple[tuple[str, str], flo
 
 
 def _about(
-    fitted: Sequence[Residuals], learner: Learner, methods: Sequence[Method], options: Options
+    fitted: Sequence[Residuals],
+    learner: Learner,
+    methods: Sequence[Method | Chooser],
+    options: Options,
+    chosen: Mapping[str, Chosen],
 ) -> dict[str, Any]:
     """Return what is needed to repeat the run, and what it cost."""
     data = fitted[0].data
@@ -249,6 +330,7 @@ def _about(
         "n_tested": len(_tested(fitted)),
         "n_features": data.n_features,
         "n_columns": int(data.X.shape[1]),
+        "columns": [list(feature.columns) for feature in data.features],
         "groups": {f.name: len(f.columns) for f in data.features if f.kind == "group"},
         "weighted": data.weights is not None,
         "clusters": 0 if data.clusters is None else int(data.clusters.max()) + 1,
@@ -256,7 +338,7 @@ def _about(
         "learner": learner.settings(),
         "learner_text": str(learner),
         "engine": fitted[0].engine,
-        "methods": {m.name: options.alternative or m.alternative for m in methods},
+        "methods": {m.name: _alternative(m, options) for m in methods},
         "effects": {m.name: m.effect for m in methods},
         "splits": describe(options.splits),
         "folds": fitted[0].n_folds,
@@ -264,21 +346,32 @@ def _about(
         "validity": options.validity,
         "correction": options.correction,
         "alpha": options.alpha,
+        "top": options.top,
         "confidence": options.confidence,
         "repeats": options.repeats,
         "permutations": options.permutations,
         "seed": int(options.seed),
         "models": sum(fits.values()),
         "fits": {m.name: sum(fits[need] for need in m.needs) for m in methods},
-        "seconds": {m.name: sum(seconds[need] for need in m.needs) for m in methods},
+        "seconds": {
+            m.name: chosen[m.name].seconds
+            if m.name in chosen
+            else sum(seconds[need] for need in m.needs)
+            for m in methods
+        },
         "versions": dict(_versions()),
     }
 
 
+def _alternative(method: Method | Chooser, options: Options) -> str:
+    chooses = isinstance(method, Chooser)
+    return method.alternative if chooses else options.alternative or method.alternative
+
+
 def fingerprint(data: Dataset) -> str:
     """Return a short digest of the numbers that were tested."""
-    digest = hashlib.blake2b(data.X.tobytes(), digest_size=8)
-    digest.update(data.y.tobytes())
+    digest = hashlib.blake2b(np.ascontiguousarray(data.X).data, digest_size=8)
+    digest.update(np.ascontiguousarray(data.y).data)
     return digest.hexdigest()
 
 
@@ -310,29 +403,35 @@ def _alerts(
         yield "In-sample residuals flatter flexible learners: LOCO then rejects too often."
     if learner.name in ENGINES and find_spec("numba") is None:
         yield "numba is not installed, so models are fitted one by one: pip install numba."
-    failed = table[table["status"].str.startswith("failed")]
-    if len(failed):
-        names = listed(failed["feature"].drop_duplicates().tolist())
-        yield f"Some fits failed ({names}): {short(failed['status'].iloc[0][8:], 150)}."
-    full = quality.loc[quality["regression"] == "y given all", "r2"]
-    if len(full) and full.iloc[0] <= 0:
+    statuses = zip(table["feature"].tolist(), table["status"].tolist(), strict=True)
+    failed = {feature: status for feature, status in statuses if status.startswith("failed")}
+    if failed:
+        why = next(iter(failed.values()))[8:]
+        yield f"Some fits failed ({listed(list(failed))}): {short(why, 150)}."
+    kinds, features, shares = (quality[name].tolist() for name in ("regression", "feature", "r2"))
+    if "y given all" in kinds and (full := shares[kinds.index("y given all")]) <= 0:
         yield (
             f"The learner predicts '{short(data.target)}' no better than its mean does "
-            f"(R² {full.iloc[0]:.2f}): the tests have little power."
+            f"(R² {full:.2f}): the tests have little power."
         )
-    taken = quality[(quality["regression"] == "x given rest") & (quality["r2"] > DETERMINED)]
-    if len(taken):
-        names = listed(taken["feature"].tolist())
+    taken = [
+        feature
+        for kind, feature, share in zip(kinds, features, shares, strict=True)
+        if kind == "x given rest" and share > DETERMINED
+    ]
+    if taken:
+        names = listed(taken)
         yield f"The others determine {names} almost fully: little can be said, so group them."
     yield from _even_effects(table)
 
 
 def _even_effects(table: pd.DataFrame) -> Iterable[str]:
     """Yield a hint where a gain test sees what GCM does not."""
-    chosen = table[table["selected"]].groupby("method")["feature"].agg(set)
-    if "gcm" not in set(table["method"]) or "loco" not in chosen.index:
-        return
-    unseen = chosen["loco"] - (chosen["gcm"] if "gcm" in chosen.index else set())
-    if unseen:
-        names = listed([f for f in table["feature"].drop_duplicates() if f in unseen])
+    chosen: dict[str, list[str]] = {}
+    columns = (table[name].tolist() for name in ("method", "feature", "selected"))
+    for method, feature, selected in zip(*columns, strict=True):
+        chosen.setdefault(method, []).extend([feature] if selected else [])
+    unseen = [f for f in chosen.get("loco", []) if f not in chosen.get("gcm", [])]
+    if "gcm" in chosen and unseen:
+        names = listed(unseen)
         yield f"LOCO finds {names} and GCM does not: the effect may be even (such as x²) or joint."

@@ -49,12 +49,11 @@ def plan_line(plan: Plan, repeats: int) -> str:
 def verdict(result: Result) -> str:
     """Return the verdict table and the answer."""
     verdicts = result.verdicts
-    names = [column for method in result.methods for column in (method, f"{method} p")]
-    shown = verdicts[["feature", *names, "verdict"]].head(TOP)
+    shown = verdicts.head(TOP)
     level = f"{100 * result.about['confidence']:.0f}%"
     adjusted = "p" if result.about["correction"] == "none" else "adj. p"
     shown = shown.rename(
-        columns={m: f"{m} effect [{level}]" for m in result.methods}
+        columns={m: f"{m} effect [{level}]" for m in result.scores}
         | {f"{m} p": f"{m} {adjusted}" for m in result.methods}
     )
     lines = ["", plain_table(shown)]

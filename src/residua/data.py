@@ -408,7 +408,7 @@ def _weights(given: Any, n_rows: int) -> Array | None:
     if values.dtype == object or not np.isfinite(values).all() or (values < 0).any():
         raise InputError("sample_weight must be numbers of 0 or more, without gaps.")
     if not (values > 0).sum() >= MIN_ROWS:
-        raise InputError(f"sample_weight leaves fewer than {MIN_ROWS} rows with weight above 0.")
+        raise InputError(f"sample_weight leaves fewer than {MIN_ROWS} rows with weight above zero.")
     values = values / values.max()
     return np.asarray(values / values.mean(), dtype=float)
 

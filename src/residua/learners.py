@@ -6,14 +6,13 @@ into a fresh `Model` for each fit. Defaults are those of the R packages in the p
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from residua.errors import InputError, MissingExtra, did_you_mean, is_whole, short
+from residua.errors import InputError, MissingExtra, is_whole, short
 from residua.estimators import Model
+from residua.naming import read_call, with_settings
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,8 @@ class Learner:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings as plain values."""
-        return {"name": self.name, **asdict(self)}
+        plain = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        return {"name": self.name, **plain}
 
 
 @dataclass(frozen=True)
@@ -278,35 +278,15 @@ def get_learner(given: Any) -> Learner:
 
 
 def _named(text: str) -> Learner:
-    match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text, re.DOTALL)
-    name = match[1].lower() if match else text
-    if match is None or name not in LEARNERS:
-        raise InputError(f"There is no learner '{name}'.{did_you_mean(name, LEARNERS)}")
-    return from_settings({"name": name, **_arguments(text, match[2] or "")})
-
-
-def _arguments(text: str, inside: str) -> dict[str, Any]:
-    try:
-        call = ast.parse(f"f({inside})", mode="eval").body
-        assert isinstance(call, ast.Call)
-        assert not call.args
-        return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except (AssertionError, SyntaxError, ValueError):
-        raise InputError(
-            f"The learner '{text}' cannot be read. Write it as boosting(trees=200, splits=2)."
-        ) from None
+    name, given = read_call(text, what="learner", known=LEARNERS)
+    return with_settings(LEARNERS[name], name, given)
 
 
 def from_settings(settings: Mapping[str, Any]) -> Learner:
     """Return the learner that `settings()` described."""
-    kind = LEARNERS[settings["name"]]
-    given = {name: value for name, value in settings.items() if name != "name"}
-    known = [f.name for f in fields(kind)]
-    for name in given:
-        if name not in known:
-            hint = did_you_mean(name, known) if known else " It has none."
-            raise InputError(f"'{kind.name}' has no setting '{name}'.{hint}")
-    return kind(**given)
+    name = settings["name"]
+    given = {setting: value for setting, value in settings.items() if setting != "name"}
+    return with_settings(LEARNERS[name], name, given)
 
 
 def _whole(learner: Learner, *names: str) -> None:

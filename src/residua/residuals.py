@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 ENGINES = ("boosting", "kernel", "linear", "network", "splines")
 # What came of the tasks of one fold and need: for each outcome, the features it answers for.
 Found = list[tuple[list[int], Outcome]]
-NEEDS = ("y_given_all", "y_given_rest", "x_given_rest", "y_dropped", "y_permuted")
+NEEDS = ("y_given_all", "y_given_rest", "x_given_rest", "y_dropped", "y_permuted", "y_lazy")
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,15 @@ class Residuals:
     @property
     def loss_permuted(self) -> Array:
         return self.arrays["loss_permuted"]
+
+    @property
+    def loss_lazy(self) -> Array:
+        return self.arrays["loss_lazy"][:, :-1]
+
+    @property
+    def loss_stepped(self) -> Array:
+        """Return each row's loss under the full network after a step of its own, as a column."""
+        return self.arrays["loss_lazy"][:, -1:]
 
     @property
     def weights(self) -> Array | None:
@@ -234,6 +243,8 @@ def _shapes(plan: Plan, n_rows: int) -> dict[str, tuple[int, ...]]:
     for need in ("dropped", "permuted"):
         if f"y_{need}" in plan.needs:
             shapes[f"loss_{need}"] = (n_rows, data.n_features)
+    if "y_lazy" in plan.needs:
+        shapes["loss_lazy"] = (n_rows, data.n_features + 1)
     return shapes
 
 
@@ -260,7 +271,7 @@ def _left_of_full(data: Dataset, test: Index, at: Index, found: Found) -> Placed
     left = data.left(_prediction(outcome), test)
     yield "y_given_all", (at,) if left.ndim == 1 else (slice(0, left.shape[1]), at), left.T
     yield "loss_given_all", (at,), data.loss(_prediction(outcome), test)
-    for name in ("dropped", "permuted"):
+    for name in ("dropped", "permuted", "lazy"):
         losses = getattr(outcome, name)
         if losses is not None:
             yield f"loss_{name}", (slice(0, losses.shape[1]), at), losses.T
@@ -331,4 +342,5 @@ def _cost(plan: Plan, outcomes: list[Outcome]) -> tuple[dict[str, int], dict[str
         seconds[need] += outcome.seconds
         seconds["y_dropped"] += outcome.seconds_dropped
         seconds["y_permuted"] += outcome.seconds_permuted
+        seconds["y_lazy"] += outcome.seconds_lazy
     return fits, seconds

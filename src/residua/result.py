@@ -7,6 +7,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ class Result:
     about    learner, splits, seed, versions, fits and seconds per method, and more
     quality  how well each regression predicts out of fold
     alerts   sentences to read before trusting the table
+    residuals  what the models of the first cross-fit left: y_given_all (rows), y_given_rest (rows,
+             features), x_given_rest (rows, columns; `about["columns"]` says whose)
     """
 
     table: pd.DataFrame
@@ -41,10 +44,11 @@ class Result:
     about: Mapping[str, Any]
     quality: pd.DataFrame
     alerts: tuple[str, ...] = field(default=())
+    residuals: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def methods(self) -> list[str]:
-        return list(self.scores)
+        return [str(m) for m in self.table["method"].drop_duplicates()]
 
     @property
     def features(self) -> list[str]:
@@ -66,10 +70,11 @@ class Result:
     def only(self, *methods: str) -> Result:
         """Return the part of the result that belongs to `methods`."""
         for method in methods:
-            if method not in self.scores:
+            if method not in self.methods:
                 raise InputError(f"This result has no '{method}', only {', '.join(self.methods)}.")
         kept = self.table[self.table["method"].isin(methods)].reset_index(drop=True)
-        return replace(self, table=kept, scores={m: self.scores[m] for m in methods})
+        scores = {m: self.scores[m] for m in methods if m in self.scores}
+        return replace(self, table=kept, scores=scores)
 
     @property
     def verdicts(self) -> pd.DataFrame:
@@ -79,13 +84,11 @@ class Result:
         by_feature: dict[str, list[dict[Any, Any]]] = {name: [] for name in self.features}
         for line in self.table.to_dict(orient="records"):
             by_feature[line["feature"]].append(line)
-        lines = sorted(by_feature.values(), key=lambda lines: min(t["p_value"] for t in lines))
+        lines = sorted(by_feature.values(), key=_clearest)
         return pd.DataFrame([_verdict(tests) for tests in lines])
 
     def __str__(self) -> str:
-        names = [m for method in self.methods for m in (method, f"{method} p")]
-        shown = self.verdicts[["feature", *names, "verdict"]]
-        lines = [self.headline, "", plain_table(shown)]
+        lines = [self.headline, "", plain_table(self.verdicts)]
         return "\n".join([*lines, *(f"! {alert}" for alert in self.alerts)])
 
     __repr__ = __str__
@@ -114,11 +117,20 @@ class Result:
             "format": FORMAT,
             "about": dict(self.about),
             "alerts": list(self.alerts),
-            "table": self.table.to_dict(orient="list"),
+            "table": {name: cells(column) for name, column in self.table.items()},
             "quality": self.quality.to_dict(orient="list"),
             "rows": _packed(self.rows.astype(np.int64)),
             "scores": {name: _packed(array) for name, array in self.scores.items()},
+            "residuals": {name: _packed(array) for name, array in self.residuals.items()},
         }
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """Return the rows of the table as values that json can hold."""
+        columns = {str(name): cells(column) for name, column in self.table.items()}
+        return [
+            dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
+        ]
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the result as JSON text, and write it where a path is given."""
@@ -135,12 +147,13 @@ class Result:
         if stored.get("format") != FORMAT:
             raise InputError("This is not a result that this version of residua wrote.")
         return cls(
-            table=pd.DataFrame(stored["table"]),
+            table=_filled(pd.DataFrame(stored["table"])),
             scores={name: _unpacked(array) for name, array in stored["scores"].items()},
             rows=_unpacked(stored["rows"]).astype(np.intp),
             about=stored["about"],
             quality=pd.DataFrame(stored["quality"]),
             alerts=tuple(stored["alerts"]),
+            residuals={name: _unpacked(array) for name, array in stored["residuals"].items()},
         )
 
     @classmethod
@@ -168,6 +181,22 @@ class Result:
     __hash__ = None  # type: ignore[assignment]
 
 
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and not isfinite(value))
+
+
+def cells(column: Any) -> list[Any]:
+    """Return a column's values, with None where json has no number for a cell."""
+    values: list[Any] = column.tolist()
+    return [None if _is_empty(value) else value for value in values]
+
+
+def _filled(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with columns of empty cells as numbers again."""
+    empty = [name for name in table.columns if table[name].isna().all()]
+    return table.astype(dict.fromkeys(empty, float))
+
+
 def _packed(array: NDArray[Any]) -> dict[str, Any]:
     array = np.ascontiguousarray(array)
     text = base64.b64encode(zlib.compress(array.astype(array.dtype.newbyteorder("<")).tobytes(), 6))
@@ -188,15 +217,19 @@ def describe_effect(line: Any) -> str:
     """Return an effect with its interval, or a dash where there is none."""
     if line["status"] != "ok":
         return "—"
+    if _is_empty(line["effect_low"]):
+        return f"{line['effect']:.3g}"
     return f"{line['effect']:.3g} [{line['effect_low']:.3g}, {line['effect_high']:.3g}]"
 
 
-def describe_p(p: float) -> str:
+def describe_p(p: float | None) -> str:
     """Return a p-value as people write it.
 
     >>> describe_p(0.0314), describe_p(2e-9), describe_p(1e-40), describe_p(1.0)
     ('.031', '2e-09', '<1e-16', '1')
     """
+    if p is None or isnan(p):
+        return "—"
     if p < 1e-16:
         return "<1e-16"
     if p < 0.001:
@@ -204,12 +237,19 @@ def describe_p(p: float) -> str:
     return "1" if p > 0.9995 else f"{p:.3f}".lstrip("0")
 
 
+def _clearest(tests: list[dict[Any, Any]]) -> tuple[float, float]:
+    """Return what puts the clearest feature first: its smallest p, else its largest statistic."""
+    p_values = [test["p_value"] for test in tests if not isnan(test["p_value"])]
+    return min(p_values, default=0.0), -max(abs(test["statistic"]) for test in tests)
+
+
 def _verdict(tests: list[dict[Any, Any]]) -> dict[str, Any]:
     """Return what the tests say of one feature, in a row for people."""
     row: dict[str, Any] = {"feature": tests[0]["feature"]}
     for test in tests:
         row[test["method"]] = describe_effect(test)
-        row[f"{test['method']} p"] = describe_p(test["p_adjusted"])
+        if not isnan(test["p_value"]):
+            row[f"{test['method']} p"] = describe_p(test["p_adjusted"])
     return {**row, "verdict": _in_words(tests)}
 
 

@@ -51,10 +51,28 @@ def _benjamini_yekutieli(p: Array) -> Array:
     return _benjamini_hochberg(p) * float(np.sum(1 / np.arange(1, len(p) + 1)))
 
 
+def _storey(p: Array) -> Array:
+    """Return BH times the share of useless features, estimated from the p-values above one half."""
+    share = (1 + np.sum(p > 0.5)) / (0.5 * len(p))
+    return _benjamini_hochberg(p) * min(1.0, float(share))
+
+
 def _unsorted(values: Array, order: NDArray[np.intp]) -> Array:
     back = np.empty_like(values)
     back[order] = values
     return back
+
+
+def strongest(p_values: Array, statistic: Array, count: int) -> NDArray[np.bool_]:
+    """Return the `count` features with the smallest p-values, or statistics where there are none.
+
+    >>> strongest(np.array([0.2, 0.01, 0.03]), np.array([1.3, 2.6, -2.2]), 2).tolist()
+    [False, True, True]
+    """
+    p = np.where(np.isnan(p_values), 1.0, p_values)
+    chosen = np.zeros(len(p), dtype=bool)
+    chosen[np.lexsort((-np.abs(statistic), p))[:count]] = True
+    return np.asarray(chosen & (statistic != 0))
 
 
 CORRECTIONS = {
@@ -62,5 +80,6 @@ CORRECTIONS = {
     "by": _benjamini_yekutieli,
     "holm": _holm,
     "bonferroni": _bonferroni,
+    "storey": _storey,
     "none": _none,
 }

@@ -108,7 +108,7 @@ def test_p_values_agree_after_training_to_the_end(learner):
     outcomes = network.run(plan), plain.run(plan)
     assert difference(*outcomes) < 1e-6  # rounding grows with the steps; 1e-13 when written
     ours, theirs = (
-        conclude([gather(plan, o)], job.learner, job.methods, job.options).table["p_value"]
+        conclude([gather(plan, o)], job.learner, job.methods, job.options, {}).table["p_value"]
         for o in outcomes
     )
     assert ours.to_numpy() == pytest.approx(theirs.to_numpy(), abs=1e-6)

@@ -44,7 +44,7 @@ class Outcome:
     give the same model again. One outcome may answer `count` tasks in a row that share fold and
     need; its predictions then have a row per feature, or per column of the features. Instead of
     predictions it may give what they have `left`. `dropped`, `permuted` and `lazy` are losses, a
-    column per feature; `stepped` is the loss of the full network after a step of its own.
+    column per feature; `lazy` has one more, of the full network after a step of its own.
     """
 
     prediction: Array | None = None
@@ -58,21 +58,22 @@ class Outcome:
     count: int = 1
     left: Array | None = None
     lazy: Array | None = None
-    stepped: Array | None = None
     seconds_lazy: float = 0.0
 
 
 @dataclass(frozen=True)
 class Lazy:
-    """How Lazy-VI chooses its penalty, and what predicts.
+    """How Lazy-VI chooses its penalty, what predicts, and with what that is compared.
 
     `choose` is "loo", leave-one-out, once, for the feature whose absence costs the network most;
     "cv", the same by 5 folds; "each", leave-one-out for every feature; or the penalty itself.
-    `linearised` predicts by the linear form, not by the network at the end of the step.
+    `linearised` predicts by the linear form, not by the network at the end of the step. `stepped`
+    compares with the full network after a step of its own, not with it as it is (the paper).
     """
 
     choose: str | float = "loo"
     linearised: bool = False
+    stepped: bool = True
 
     def __post_init__(self) -> None:
         is_number = isinstance(self.choose, Real) and not isinstance(self.choose, bool)
@@ -80,8 +81,9 @@ class Lazy:
             raise InputError(
                 f"lazy(choose={self.choose!r}) must be 'loo', 'cv', 'each' or a number above 0."
             )
-        if not isinstance(self.linearised, bool):
-            raise InputError(f"lazy(linearised={self.linearised!r}) must be True or False.")
+        for name in ("linearised", "stepped"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"lazy({name}={getattr(self, name)!r}) must be True or False.")
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,11 @@ class Plan:
     def models(self, task: Task) -> int:
         """Return how many models a task fits: a feature of d columns takes d."""
         return len(self.data.features[task.feature].columns) if task.need == "x_given_rest" else 1
+
+    @property
+    def held(self) -> list[tuple[int, ...]]:
+        """Return the columns Lazy-VI holds at their mean: each feature's in turn, then none."""
+        return [*(feature.columns for feature in self.data.features), ()]
 
     def learner_seed(self, fold: int) -> int:
         """Return the seed that all models of a fold share, so that only the columns differ."""

@@ -579,7 +579,8 @@ def _groups(job: FoldJob, block: Block) -> list[Group]:
     groups = [Group([j], 0) for j, count in enumerate(n_nodes) if count == 0]
     n_rows = len(job.test) + len(block.support)
     for count in sorted(set(n_nodes) - {0}):
-        features = [j for j, wanted in enumerate(n_nodes) if wanted == count]
+        # In the order of their columns: where a feature stands in a product decides its last bit.
+        features = sorted((j for j, n in enumerate(n_nodes) if n == count), key=columns.__getitem__)
         size = max(1, int(GROUP_BYTES / (8 * count * n_rows)))
         groups += [Group(features[part], count) for part in _blocks(len(features), size)]
     return groups

@@ -29,6 +29,7 @@ from threadpoolctl import threadpool_limits
 
 from residua.data import Rows
 from residua.engines import Array, Outcome, Plan, Task, plain
+from residua.engines.lazy import Full, lazy_outputs
 from residua.estimators.network import BATCHES, draws, settled, starting_weights
 from residua.estimators.single_index import center_and_scale
 from residua.learners import Network
@@ -404,11 +405,25 @@ def _outcome(plan: Plan, shared: Shared, share: float, task: Task) -> Outcome | 
     models = [_trained(shared, columns, X, target) for target in _targets(plan, shared, task)]
     prediction = _predicted(models, shared.test.take(columns, axis=1), task)
     seconds = share + time.perf_counter() - start
+    if not np.isfinite(prediction).all():
+        return None
     dropped, seconds_dropped = _timed(_dropped, plan, shared, task, models[0])
     permuted, seconds_permuted = _timed(_permuted, plan, shared, task, models[0])
-    if not all(np.isfinite(a).all() for a in (prediction, dropped, permuted) if a is not None):
+    lazy, seconds_lazy = _timed(_lazy, plan, shared, task, models[0])
+    if not all(
+        np.isfinite(array).all() for array in (dropped, permuted, lazy) if array is not None
+    ):
         return None
-    return Outcome(prediction, dropped, permuted, seconds, seconds_dropped, seconds_permuted)
+    return Outcome(
+        prediction,
+        dropped,
+        permuted,
+        seconds,
+        seconds_dropped,
+        seconds_permuted,
+        lazy=lazy,
+        seconds_lazy=seconds_lazy,
+    )
 
 
 def _inputs(plan: Plan, task: Task) -> Rows:
@@ -454,6 +469,21 @@ def _permuted(plan: Plan, shared: Shared, task: Task, model: Trained) -> Array |
         change = shared.test[order] - shared.test
         losses += _losses_after(plan, shared, task, model, change)
     return losses / len(shuffles)
+
+
+def _lazy(plan: Plan, shared: Shared, task: Task, model: Trained) -> Array | None:
+    """Return the loss of each row and lazily refitted network, last that of the full one."""
+    if task.need != "y_given_all" or "y_lazy" not in plan.needs:
+        return None
+    layers = [_layer(model.flat, model.widths, layer) for layer in range(len(model.widths) - 1)]
+    goal = model.target.goal[:, 0]
+    full = Full(layers, shared.train, goal, roots=np.sqrt(shared.weights))
+    try:
+        outputs = lazy_outputs(full, shared.test, plan.held, plan.lazy)
+    except np.linalg.LinAlgError:
+        return np.array([np.nan])  # the plain engine says what it is
+    answers = model.target.center + model.target.scale * outputs
+    return np.asarray((plan.data.y[plan.folds[task.fold][1], None] - answers) ** 2)
 
 
 def _losses_after(plan: Plan, shared: Shared, task: Task, model: Trained, change: Array) -> Array:

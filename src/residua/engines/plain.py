@@ -125,6 +125,7 @@ def _fit(plan: Plan, task: Task) -> Outcome:
         return Outcome(prediction, seconds=seconds)
     dropped, seconds_dropped = _timed(_dropped, plan, task, model)
     permuted, seconds_permuted = _timed(_permuted, plan, task, model)
+    lazy, seconds_lazy = _timed(_lazy, plan, task, model)
     return Outcome(
         prediction,
         dropped,
@@ -133,6 +134,8 @@ def _fit(plan: Plan, task: Task) -> Outcome:
         seconds_dropped,
         seconds_permuted,
         unused=_unused(plan, model),
+        lazy=lazy,
+        seconds_lazy=seconds_lazy,
     )
 
 
@@ -221,6 +224,28 @@ def _permuted(plan: Plan, task: Task, model: Model | None) -> Array | None:
         for order in plan.shuffles(task.fold)
     ]
     return np.asarray(np.mean(losses, axis=0))
+
+
+def _lazy(plan: Plan, task: Task, model: Model | None) -> Array | None:
+    """Return the loss of each row and lazily refitted network, last that of the full one."""
+    if "y_lazy" not in plan.needs:
+        return None
+    from residua.engines.lazy import lazy_predictions
+    from residua.estimators.network import NeuralNetwork
+
+    assert isinstance(model, NeuralNetwork)  # no other learner gets here
+    data, (train, test) = plan.data, plan.folds[task.fold]
+    weights = None if data.weights is None else data.weights[train]
+    answers = lazy_predictions(
+        model,
+        data.X[train],
+        data.y[train],
+        data.X[test],
+        plan.held,
+        weights=weights,
+        settings=plan.lazy,
+    )
+    return (data.y[test, None] - _finite(answers, answers.shape)) ** 2
 
 
 def _losses_with(plan: Plan, task: Task, model: Model | None, values: Any) -> Array:

@@ -1,19 +1,25 @@
-"""The tests, one file each, and the one line each has in METHODS."""
+"""The tests, and ways to choose without one: a file each, and the one line each has in METHODS."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from residua.engines import Lazy
 from residua.errors import InputError, did_you_mean
 from residua.methods.dropout import dropout
 from residua.methods.gcm import correlation_scale, degrees_of_freedom, gcm, product_scale
+from residua.methods.knockoffs import Knockoffs
+from residua.methods.lasso import Lasso
+from residua.methods.lazy import lazy, published_lazy
 from residua.methods.loco import VALIDITIES, loco, split_loco, zipper_loco
 from residua.methods.permutation import permutation
+from residua.naming import read_call, split_names, with_settings
 from residua.residuals import Residuals
 
 Array = NDArray[np.float64]
@@ -31,7 +37,8 @@ class Method:
     """A test: its scores, the regressions they need, and how they are read.
 
     `scale` tells rounding from signal; the estimate over `unit` is the effect people can
-    read: a correlation for GCM, a share of Var(Y) for a gain.
+    read: a correlation for GCM, a share of Var(Y) for a gain. A method with `learners` is for
+    these and for a target of numbers only.
     """
 
     name: str
@@ -45,13 +52,30 @@ class Method:
     degrees: Callable[[Residuals], Whole] | None = None
     factor: float = 1.0
     zero: str = "unused"
+    learners: tuple[str, ...] = ()
+    settings: Lazy | None = None
 
     @property
     def alternative(self) -> str:
         return "two-sided" if self.two_sided else "greater"
 
 
-METHODS: dict[str, Method] = {
+@dataclass(frozen=True)
+class Chooser:
+    """A way to choose features without a test: one statistic each, and no p-value."""
+
+    name: str
+    settings: Lasso | Knockoffs
+    about: str
+    effect: str
+    needs: tuple[str, ...] = ()
+
+    @property
+    def alternative(self) -> str:
+        return "no test"
+
+
+METHODS: dict[str, Method | Chooser] = {
     method.name: method
     for method in (
         Method(
@@ -84,22 +108,61 @@ METHODS: dict[str, Method] = {
             needs=("y_given_all", "y_permuted"),
             about="loss gained by shuffling the feature, without a refit",
         ),
+        Method(
+            "lazy",
+            lazy,
+            needs=("y_given_all", "y_lazy"),
+            about="loss gained by a linearised refit without the feature; learner='network' only",
+            learners=("network",),
+            settings=Lazy(),
+        ),
+        Chooser(
+            "lasso",
+            Lasso(),
+            about="a coefficient that the lasso keeps (glmnet's lambda.1se); no p-value",
+            effect="standardised coefficient",
+        ),
+        Chooser(
+            "knockoffs",
+            Knockoffs(),
+            about="the lasso prefers the feature to its knockoff; controls the FDR, no p-value",
+            effect="knockoff statistic",
+        ),
     )
 }
 DEFAULT_METHODS = ("gcm", "loco")
 
 
-def get_methods(names: str | Sequence[str], *, validity: str = "conservative") -> list[Method]:
-    """Return the methods of these names, LOCO in the version asked for."""
+def get_methods(
+    names: str | Sequence[str], *, validity: str = "conservative", paper: bool = False
+) -> list[Method | Chooser]:
+    """Return the methods of these names, LOCO and Lazy-VI in the version asked for.
+
+    >>> [method.name for method in get_methods("gcm, knockoffs(fdr=0.1)")]
+    ['gcm', 'knockoffs(fdr=0.1)']
+    """
     if isinstance(names, str):
-        names = DEFAULT_METHODS if names == "default" else [n.strip() for n in names.split(",")]
+        names = DEFAULT_METHODS if names == "default" else split_names(names)
     if not isinstance(names, Iterable) or not names:
         raise InputError(f"methods={names!r} names no test. Choose from {', '.join(METHODS)}.")
-    chosen = list(dict.fromkeys(str(name) for name in names))
-    for name in chosen:
-        if name not in METHODS:
-            raise InputError(f"There is no method '{name}'.{did_you_mean(name, METHODS)}")
-    return [_valid_loco(validity) if name == "loco" else METHODS[name] for name in chosen]
+    return [_method(name, validity, paper) for name in dict.fromkeys(str(name) for name in names)]
+
+
+def _method(text: str, validity: str, paper: bool) -> Method | Chooser:
+    name, given = read_call(text, what="method", known=METHODS)
+    method = METHODS[name]
+    if given:
+        if method.settings is None:
+            raise InputError(f"'{name}' has no settings of its own. Write just {name}.")
+        settings: Any = with_settings(type(method.settings), name, given)
+        method = replace(method, name=_written(name, given), settings=settings)
+    if isinstance(method.settings, Lazy) and (paper or not method.settings.stepped):
+        return replace(method, score=published_lazy)
+    return _valid_loco(validity) if name == "loco" else method
+
+
+def _written(name: str, given: dict[str, Any]) -> str:
+    return f"{name}({', '.join(f'{setting}={value!r}' for setting, value in given.items())})"
 
 
 def _valid_loco(validity: str) -> Method:
@@ -107,6 +170,7 @@ def _valid_loco(validity: str) -> Method:
     if validity not in VALIDITIES:
         raise InputError(f"validity={validity!r} is not known.{did_you_mean(validity, VALIDITIES)}")
     plain = METHODS["loco"]
+    assert isinstance(plain, Method)
     if validity == "zipper":
         return replace(plain, score=zipper_loco)
     if validity == "split":

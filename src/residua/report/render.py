@@ -28,16 +28,16 @@ def render(facts: dict[str, Any]) -> str:
         lstrip_blocks=True,
     )
     page = environment.get_template("report.html")
-    return page.render(facts=facts, forests=[_forest(facts, m["name"]) for m in facts["methods"]])
+    return page.render(facts=facts, forests=[_forest(facts, m) for m in facts["methods"]])
 
 
-def _forest(facts: dict[str, Any], method: str) -> dict[str, Any]:
+def _forest(facts: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
     """Return where each effect and its interval lie between 0 and 100, for one method."""
     lines = [
         {"feature": verdict["feature"], **test}
         for verdict in facts["verdicts"]
         for test in verdict["tests"]
-        if test["method"] == method and test["status"] == "ok"
+        if test["method"] == method["name"] and test["status"] == "ok" and method["tests"]
     ]
     ends = [0.0, *(line["effect_low"] for line in lines), *(line["effect_high"] for line in lines)]
     low, high = min(ends), max(ends)
@@ -48,4 +48,5 @@ def _forest(facts: dict[str, Any], method: str) -> dict[str, Any]:
 
     for line in lines:
         line["at"] = {end: place(line[f"effect{end}"]) for end in ("", "_low", "_high")}
-    return {"method": method, "lines": lines, "zero": place(0.0), "low": low, "high": high}
+    about = {"method": method["name"], "effect": method["effect"]}
+    return {**about, "lines": lines, "zero": place(0.0), "low": low, "high": high}

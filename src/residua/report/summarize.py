@@ -26,6 +26,7 @@ def _method(result: Result, name: str) -> dict[str, Any]:
     about = result.about
     return {
         "name": name,
+        "tests": name in result.scores,
         "effect": about["effects"][name],
         "alternative": about["methods"][name],
         "fits": about["fits"][name],
@@ -35,7 +36,7 @@ def _method(result: Result, name: str) -> dict[str, Any]:
 
 def _verdicts(result: Result) -> list[dict[str, Any]]:
     tests: dict[str, list[dict[str, Any]]] = {name: [] for name in result.features}
-    for line in result.table.to_dict(orient="records"):
+    for line in result.lines:
         tests[line["feature"]].append(_test(line))
     pairs = zip(result.verdicts["feature"], result.verdicts["verdict"], strict=True)
     return [{"feature": f, "verdict": verdict, "tests": tests[f]} for f, verdict in pairs]
@@ -47,8 +48,14 @@ def _test(line: dict[Any, Any]) -> dict[str, Any]:
         **{name: line[name] for name in kept},
         "selected": bool(line["selected"]),
         "effect_text": describe_effect(line),
-        "p_text": describe_p(line["p_adjusted"]),
+        "p_text": _p_text(line),
     }
+
+
+def _p_text(line: dict[str, Any]) -> str:
+    if line["p_adjusted"] is None:
+        return "chosen" if line["selected"] else "—"
+    return describe_p(line["p_adjusted"])
 
 
 _LONG_NAMES = {
@@ -56,12 +63,16 @@ _LONG_NAMES = {
     "loco": "leave-one-covariate-out (Lei et al. 2018)",
     "dropout": "dropout importance (feature set to its mean)",
     "permutation": "permutation importance (Breiman 2001)",
+    "lazy": "Lazy-VI (Gao et al. 2022)",
+    "lasso": "the lasso (Tibshirani 1996)",
+    "knockoffs": "model-X knockoffs (Candès et al. 2018)",
 }
 _CORRECTIONS = {
     "bh": "the Benjamini–Hochberg procedure",
     "by": "the Benjamini–Yekutieli procedure",
     "holm": "Holm's procedure",
     "bonferroni": "the Bonferroni correction",
+    "storey": "Storey's procedure",
     "none": "no correction for multiplicity",
 }
 
@@ -70,7 +81,8 @@ def methods_paragraph(result: Result) -> str:
     """Return the methods in words, ready to paste into a paper."""
     about = result.about
     tests = " and ".join(
-        f"{_LONG_NAMES.get(name, name)} ({about['methods'][name]})" for name in result.methods
+        f"{_LONG_NAMES.get(name.split('(')[0], name)} ({about['methods'][name]})"
+        for name in result.methods
     )
     repeats = f", repeated {about['repeats']} times" if about["repeats"] > 1 else ""
     return (

@@ -1,0 +1,58 @@
+"""How people write a thing with its settings: boosting(trees=200), knockoffs(fdr=0.1)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from residua.errors import InputError, did_you_mean
+
+Kind = TypeVar("Kind")
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names between commas; commas inside brackets belong to a name.
+
+    >>> split_names("gcm, knockoffs(fdr=0.1, repeats=5)")
+    ['gcm', 'knockoffs(fdr=0.1, repeats=5)']
+    """
+    return [part.strip() for part in re.split(r",(?![^(]*\))", text)]
+
+
+def read_call(text: str, *, what: str, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the name and the settings in "name" or "name(setting=value)".
+
+    >>> read_call("boosting(trees=200)", what="learner", known={"boosting": None})
+    ('boosting', {'trees': 200})
+    """
+    match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text, re.DOTALL)
+    name = match[1].lower() if match else text
+    if match is None or name not in known:
+        raise InputError(f"There is no {what} '{name}'.{did_you_mean(name, known)}")
+    return name, _arguments(text, match[2] or "", what)
+
+
+def _arguments(text: str, inside: str, what: str) -> dict[str, Any]:
+    try:
+        call = ast.parse(f"f({inside})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        assert not call.args
+        return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+    except (AssertionError, SyntaxError, ValueError):
+        raise InputError(
+            f"The {what} '{text}' cannot be read. Write it as name(setting=value), "
+            "such as boosting(trees=200, splits=2)."
+        ) from None
+
+
+def with_settings(kind: type[Kind], name: str, given: Mapping[str, Any]) -> Kind:
+    """Return the value of a kind that has these settings."""
+    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
+    for setting in given:
+        if setting not in known:
+            hint = did_you_mean(setting, known) if known else " It has none."
+            raise InputError(f"'{name}' has no setting '{setting}'.{hint}")
+    return kind(**given)
