@@ -7,16 +7,30 @@
 True
 """
 
+from typing import TYPE_CHECKING, Any
+
 from residua import learners
 from residua.assess import assess
 from residua.data import Dataset
-from residua.efficiency import relative_efficiency, relative_variability
+from residua.efficiency import (
+    efficiency,
+    plan,
+    power_at,
+    relative_efficiency,
+    relative_variability,
+    theory,
+)
 from residua.errors import InputError, MissingExtra
 from residua.methods import METHODS
+from residua.model import Model, Term
 from residua.report import write_report
 from residua.residuals import Residuals, fit_residuals
 from residua.result import Result
+from residua.stability import Stability, stability
 from residua.study.scenarios import draw, scenario
+
+if TYPE_CHECKING:
+    from residua.selector import Selector, StabilitySelector
 
 __version__ = "0.1.0"
 
@@ -25,14 +39,33 @@ __all__ = [
     "Dataset",
     "InputError",
     "MissingExtra",
+    "Model",
     "Residuals",
     "Result",
+    "Selector",
+    "Stability",
+    "StabilitySelector",
+    "Term",
     "assess",
     "draw",
+    "efficiency",
     "fit_residuals",
     "learners",
+    "plan",
+    "power_at",
     "relative_efficiency",
     "relative_variability",
     "scenario",
+    "stability",
+    "theory",
     "write_report",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return the selectors, which need scikit-learn, when they are first asked for."""
+    if name in ("Selector", "StabilitySelector"):
+        from residua import selector
+
+        return getattr(selector, name)
+    raise AttributeError(f"module 'residua' has no attribute {name!r}")

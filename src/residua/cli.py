@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from residua.cli_efficiency import register
 from residua.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
@@ -106,8 +107,13 @@ def assess(
     validity: Annotated[
         str, typer.Option(help="LOCO's null: conservative, zipper, split or signed_root.")
     ] = "conservative",
-    correction: Annotated[str, typer.Option(help="bh, by, holm, bonferroni or none.")] = "bh",
+    correction: Annotated[
+        str, typer.Option(help="bh, by, holm, bonferroni, storey or none.")
+    ] = "bh",
     alpha: Annotated[float, typer.Option(help="The level after correction.")] = 0.05,
+    top: Annotated[
+        int | None, typer.Option(help="Select this many, the strongest, whatever their p-value.")
+    ] = None,
     repeats: Annotated[int, typer.Option(help="Cross-fits with new folds, combined.")] = 1,
     report: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
     out: Annotated[
@@ -137,6 +143,7 @@ def assess(
         "validity": validity,
         "correction": correction,
         "alpha": alpha,
+        "top": top,
         "repeats": repeats,
         "seed": seed,
         "n_jobs": jobs,
@@ -292,11 +299,25 @@ def _run(
 def _document(result: Result) -> dict[str, Any]:
     from residua.report import summarize
 
-    return {**summarize(result), "table": result.table.to_dict(orient="records")}
+    return {**summarize(result), "table": result.lines}
 
 
 def _command() -> str:
     return shlex.join(["residua", *sys.argv[1:]])
+
+
+def _assessed(table: Path, target: str, drop: str, splits: str, **settings: Any) -> Result:
+    """Return the result of a table, told to nobody."""
+    from residua.assess import prepare
+    from residua.tables import read_table
+
+    frame, notes = read_table(table)
+    for note in notes:
+        print(f"! {note}", file=sys.stderr)
+    return prepare(_without(frame, drop), target, splits=_splits(splits), **settings).run()
+
+
+register(app, _assessed)
 
 
 def _splits(text: str) -> Any:

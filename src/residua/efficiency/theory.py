@@ -1,0 +1,89 @@
+"""What the theorems say of a model: importance, variance and efficiency at the true regressions.
+
+`table` holds for any regression function, with x_j − E[x_j | rest] and f − E[f | rest] in the
+place of the paper's residuals. The theorems and examples have a function each; `errata` lists
+where the paper and the numbers part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from residua.efficiency import formulas
+from residua.efficiency.errata import errata
+from residua.efficiency.moments import Moments, moments
+from residua.efficiency.slope import eta_prime
+from residua.efficiency.theorems import (
+    additive,
+    assumption_a,
+    binary_pair,
+    dropout_variance,
+    linear,
+    noise_threshold,
+    odd_power,
+    saturated_index,
+    saturated_remainder,
+    single_index,
+    theorem_7,
+)
+from residua.errors import InputError, did_you_mean, is_whole
+from residua.model import Model
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "Moments",
+    "additive",
+    "assumption_a",
+    "binary_pair",
+    "dropout_variance",
+    "errata",
+    "eta_prime",
+    "linear",
+    "moments",
+    "noise_threshold",
+    "odd_power",
+    "saturated_index",
+    "saturated_remainder",
+    "single_index",
+    "table",
+    "theorem_7",
+]
+
+
+def table(
+    model: Model, *, features: Sequence[str] | None = None, draws: int = 10_000, seed: int = 0
+) -> pd.DataFrame:
+    """Return one row per feature: psi, var and rv of each method, are_a_b, (A) and its limits.
+
+    Parameters
+    ----------
+    features: names; all of the model's where not given.
+    draws: rows simulated where a feature's integrals have too many dimensions for quadrature;
+        the column `error` says how far off, relatively, the moments may be.
+
+    var_* are per row: divide by n. rv is infinite where psi is zero, an are is 0 where its first
+    method is blind, and NaN where both are or the feature is null.
+
+    >>> found = table(Model([1.0, 0.0], noise=1.0))
+    >>> found[["feature", "psi_gcm", "rv_gcm", "are_gcm_loco"]].round(3).values.tolist()
+    [['x1', 1.0, 1.732, 2.0], ['x2', 0.0, inf, nan]]
+    """
+    import pandas as pd
+
+    if not isinstance(model, Model):
+        raise InputError("theory.table takes a Model. Use residua.scenario(…) or residua.Model(…).")
+    if not (is_whole(draws) and draws >= 100):
+        raise InputError(f"draws={draws!r} must be a whole number of at least 100.")
+    rows = []
+    for name in model.names if features is None else features:
+        if name not in model.names:
+            raise InputError(f"There is no feature '{name}'.{did_you_mean(name, model.names)}")
+        at = model.names.index(name)
+        found = moments(model, at, draws=draws, seed=seed)
+        rows.append(
+            {"feature": name, "active": at in model.active} | formulas.row(found, model.noise)
+        )
+    return pd.DataFrame(rows)
