@@ -30,7 +30,12 @@ test: .venv/dev
 slow: .venv/dev
 	$(BIN)/python -m pytest -q -n 2 -m slow --timeout 7200
 
-bench: .venv/dev
+.venv-rivals/done:
+	$(PYTHON) -m venv .venv-rivals
+	.venv-rivals/bin/pip install -q hidimstat vimpy dowhy pygam lightgbm
+	touch $@
+
+bench: .venv/dev .venv-rivals/done
 	$(BIN)/python benchmarks/run.py
 
 lint: .venv/dev
@@ -40,4 +45,4 @@ lint: .venv/dev
 	$(BIN)/python tools/check_layers.py
 
 clean:
-	rm -rf .venv residua-demo
+	rm -rf .venv .venv-rivals residua-demo
