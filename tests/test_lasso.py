@@ -9,7 +9,7 @@ import pytest
 
 from residua import InputError, draw
 from residua.data import Dataset
-from residua.methods import lasso
+from residua.methods import lasso, lasso_solver
 from residua.methods.lasso import Lasso, cross_validate, lasso_path
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -138,7 +138,7 @@ def test_a_path_that_goes_wrong_is_mended(kind, monkeypatch):
         coefs = rng().normal(size=(2, len(self.pull)))
         return np.array([2 * last, last]), coefs
 
-    for solver in (lasso._ByGram, lasso._ByRows):
+    for solver in (lasso_solver._ByGram, lasso_solver._ByRows):
         monkeypatch.setattr(solver, "_bends", nonsense)
     mended = lasso_path(X, y)
     assert distance_from_minimum(X, y, mended) < 1e-8

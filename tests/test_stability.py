@@ -12,13 +12,11 @@ import residua
 from residua import InputError, assess
 from residua.data import Dataset
 from residua.randomness import seed_of
-from residua.stability import (
-    Rule,
+from residua.stability import Rule, part_of, stability
+from residua.stability_bounds import (
     folds_level,
-    part_of,
     r_concave_bound,
     r_concave_tail,
-    stability,
     unimodal_bound,
     worst_case_bound,
 )
