@@ -17,6 +17,8 @@ Array = NDArray[np.float64]
 HEAVY_SHARE = 1 / 3
 TOP_ROWS = 0.01
 BOOTSTRAP_CHUNK = 2_000_000
+# On the scale of a logarithm; wider would overflow and say no more.
+WIDEST = 300.0
 
 
 def relative_variability(scores: Array) -> Array:
@@ -89,10 +91,12 @@ def interval(
     Without draws by the delta method; with them by resampled rows, which may lean to one side.
     """
     if rng is None:
-        reach = quantile(0.5 + confidence / 2) * influence.std() / np.sqrt(len(influence))
+        spread = influence.std() / np.sqrt(len(influence))
+        reach = min(quantile(0.5 + confidence / 2) * spread, WIDEST)
         return float(value * np.exp(-reach)), float(value * np.exp(reach))
     tail = (1 - confidence) / 2
-    low, high = np.quantile(_resampled_means(influence, draws, rng), [tail, 1 - tail])
+    moved = _resampled_means(influence, draws, rng)
+    low, high = np.clip(np.quantile(moved, [tail, 1 - tail]), -WIDEST, WIDEST)
     return float(value * np.exp(-high)), float(value * np.exp(-low))
 
 

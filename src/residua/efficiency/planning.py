@@ -40,7 +40,8 @@ class Planned:
 
     `low` and `high` bound the variability; `cost` is the loss of one estimated coefficient, σ² in
     units of the mean; `tested` is the share of all rows that are tested, `trained` the share that
-    a model learns from.
+    a model learns from. `spread` is the sd of the statistic, which skewed scores make less than 1:
+    where their mean comes out large, so does their sd.
     """
 
     feature: str
@@ -52,6 +53,7 @@ class Planned:
     cost: float = 0.0
     tested: float = 1.0
     trained: float = 1.0
+    spread: float = 1.0
 
 
 def plan(
@@ -169,8 +171,8 @@ def power_of(test: Planned, variability: float, n_rows: float, *, level: float) 
     critical = quantile(1 - level / 2 if test.two_sided else 1 - level)
     short = 1 - test.cost / (test.trained * n_rows)
     shift = np.sqrt(test.tested * n_rows / variability) * short
-    other = norm.sf(shift + critical) if test.two_sided else 0.0
-    return float(norm.sf(critical - shift) + other)
+    other = norm.sf((shift + critical) / test.spread) if test.two_sided else 0.0
+    return float(norm.sf((critical - shift) / test.spread) + other)
 
 
 def rows_for(test: Planned, variability: float, *, power: float, level: float) -> float:
@@ -233,15 +235,15 @@ def _of_pilot(result: Result, confidence: float) -> list[Planned]:
         for j, feature in enumerate(result.features):
             own = scores[:, j]
             strength = signal(own, two_sided=two_sided)
-            if strength == 0:
-                bounds = (np.inf, np.inf, np.inf)
-            else:
+            bounds, spread = (np.inf, np.inf, np.inf), 1.0
+            if strength > 0:
                 variability, influence = len(own) / strength, log_variability_influence(own)
+                spread = float(influence.std() / (2 * np.sqrt(variability)))
                 bounds = (
                     variability,
                     *interval(variability, influence, confidence=confidence),
                 )
-            tests.append(Planned(feature, method, two_sided, *bounds, tested=tested))
+            tests.append(Planned(feature, method, two_sided, *bounds, tested=tested, spread=spread))
     return tests
 
 
