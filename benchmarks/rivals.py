@@ -15,6 +15,8 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import sys
 import time
 import warnings
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -69,10 +71,11 @@ def vimpy_vim(estimator: Any, X: Any, y: Any) -> None:
 
 def pygam_loop(search: bool, X: Any, y: Any) -> None:
     """Fit y on all, and y and each feature on the rest."""
-    from pygam import LinearGAM
+    from pygam import LinearGAM, s
 
     def residual(Z: Any, target: Any) -> Any:
-        gam = LinearGAM()
+        terms = reduce(add, [s(k, n_splines=10) for k in range(Z.shape[1])])
+        gam = LinearGAM(terms)
         gam = gam.gridsearch(Z, target, progress=False) if search else gam.fit(Z, target)
         return target - gam.predict(Z)
 

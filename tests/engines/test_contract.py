@@ -18,6 +18,7 @@ LEARNERS = {
     "linear": (Linear(), 1e-8, 1e-6),
     "ridge": (Linear(ridge=3.0), 1e-8, 1e-6),
     "splines": (Splines(), 1e-8, 1e-6),
+    "splines by gcv": (Splines(df="gcv"), 1e-8, 1e-6),
     "stumps": (Boosting(trees=25), 1e-8, 1e-6),
     "trees": (Boosting(trees=20, splits=3, shrinkage=0.3), 1e-8, 1e-6),
     "kernel ridge": (Kernel(kind="ridge"), 1e-8, 1e-6),

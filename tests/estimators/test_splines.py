@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 from scipy.interpolate import BSpline
 
+from residua.estimators import splines
 from residua.estimators.splines import (
     AdditiveSplines,
     Gcv,
     Term,
     design,
     gram,
+    penalties,
     roughness,
-    smoothing_for,
+    search,
 )
 
 
@@ -118,21 +120,81 @@ def test_gcv_smooths_each_term_by_its_own_measure(additive):
     new = np.random.default_rng(7).normal(size=(500, 5)).clip(-2, 2)
     assert r_squared(curves(new).sum(axis=1), model.predict(new)) > 0.97
     smoothing = model._smoothing(design(model.terms, X), y, np.full(1000, 1e-3))
-    used = [np.sum(1 / (1 + s * t.penalty)) for s, t in zip(smoothing, model.terms, strict=True)]
-    assert used[1] > 9
+    pairs = zip(smoothing, model.terms, strict=True)
+    used = [1 + np.sum(1 / (1 + s * t.penalty[1:])) for s, t in pairs]
+    assert used[1] > 8
     assert used[3] < 3
 
 
-def test_the_gcv_gradient_is_the_slope_of_the_score(additive):
-    X, y = additive
-    weights, y = np.full(1000, 1e-3), y - y.mean()
-    terms = [Term.through(x, weights) for x in X.T]
+def score_of(X, y):
+    """Return the score as a function of log smoothings, and the design behind it."""
+    weights = np.full(len(y), 1 / len(y))
+    terms = [Term.smoothest(x, weights) for x in X.T]
     M = design(terms, X)
-    score = Gcv(terms, gram(M, weights), M.T @ (weights * y), weights @ y**2, 1000)
-    at = np.log([smoothing_for(term, 3) for term in terms])
-    steps = 1e-5 * np.eye(5)
-    by_difference = [(score(at + h)[0] - score(at - h)[0]) / 2e-5 for h in steps]
-    assert score(at)[1] == pytest.approx(by_difference, abs=1e-7)
+    caught = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(splines, "search", lambda terms, moments: caught.append(moments))
+        splines.choose_smoothing(terms, M, y, weights)
+    return Gcv.of(terms, caught[0]), terms, M
+
+
+def test_the_score_is_generalised_cross_validation(additive):
+    X, y = additive[0][:200], additive[1][:200]
+    score, terms, M = score_of(X, y)
+    at = np.linspace(-3, 3, 5) - np.log(score.penalty[:, 1])
+    hat = M @ np.linalg.solve(M.T @ M / 200 + np.diag(penalties(terms, np.exp(at))), M.T) / 200
+    left = y - hat @ y
+    expected = np.log(np.mean(left**2)) - 2 * np.log(200 - np.trace(hat))
+    assert score.surface(at).score == pytest.approx(expected, abs=1e-7)
+
+
+def test_slope_and_curvature_are_those_of_the_score_in_degrees_of_freedom(additive):
+    X, y = additive
+    X = np.column_stack([X, X[:, 0].round()])  # one curve has fewer bends than the others
+    score = score_of(X, y)[0]
+    at = np.linspace(-3, 3, 6) - np.log(score.penalty[:, 1])
+    here, width = score.surface(at), 1e-4
+    for j, step in enumerate(width * np.eye(6)):
+        there = []
+        for df in (here.df + step, here.df - step):
+            moved = score.log_smoothing(df, score.log_smoothing(df, at))
+            there.append(score.surface(moved))
+        up, down = there
+        assert here.slope[j] == pytest.approx((up.score - down.score) / 2 / width, abs=1e-7)
+        assert here.curvature[j] == pytest.approx((up.slope - down.slope) / 2 / width, abs=1e-7)
+
+
+def test_the_search_ends_at_a_minimum(additive):
+    X, y = additive
+    score, terms, _ = score_of(X, y)
+    found = np.log(search(terms, score.moments))
+    bent = np.isfinite(found)
+    part = score.only(bent)
+    here = part.surface(found[bent])
+    at_an_end = found[bent] <= part.loosest
+    assert np.abs(here.slope[~at_an_end]).max() < 1e-8
+    assert (here.slope[at_an_end] < 0).all()
+    assert np.linalg.eigvalsh(here.curvature[np.ix_(~at_an_end, ~at_an_end)])[0] > 0
+
+
+def test_curves_leave_half_of_the_rows_free():
+    rng = np.random.default_rng(19)
+    X, y = rng.normal(size=(60, 12)), rng.normal(size=60)
+    M = design(AdditiveSplines(df="gcv").fit(X, y).terms, X)
+    model = AdditiveSplines(df="gcv").fit(X, y)
+    penalty = penalties(model.terms, model._smoothing(M, y, np.full(60, 1 / 60)))
+    M = M[:, np.isfinite(penalty)]
+    A = M.T @ M / 60 + np.diag(penalty[np.isfinite(penalty)])
+    assert np.trace(np.linalg.solve(A, M.T @ M / 60)) < 30
+
+
+def test_too_many_lines_leave_no_room_for_curves():
+    rng = np.random.default_rng(20)
+    X = rng.normal(size=(40, 25))
+    y = X[:, 0] ** 2 + X[:, 1]
+    straight = np.column_stack([np.ones(40), X])
+    fitted = AdditiveSplines(df="gcv").fit(X, y).predict(X)
+    assert fitted == pytest.approx(straight @ np.linalg.lstsq(straight, y)[0], abs=1e-5)
 
 
 @pytest.mark.parametrize("df", [4, "gcv"])

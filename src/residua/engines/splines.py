@@ -1,42 +1,55 @@
-"""The splines engine: every additive model of a fold from one design and one Gram matrix.
+"""The splines engine: every additive model of a fold from one design.
 
 A curve's basis and, at fixed df, its smoothing depend on its own column alone, so all models of
 a fold are least squares on the same columns with the same penalty, less a block of them. With P
 the inverse of Gram plus penalty, leaving out block B turns coefficients b into
-b − P_·B (P_BB)⁻¹ b_B. This holds for every target: for y, and for the features themselves.
+b − P_·B (P_BB)⁻¹ b_B. This holds for every target: for y, and for the features themselves. Where
+the design has more columns than rows, a matrix of the size of the rows says the same as P.
 
-With df="gcv" each model chooses its own smoothing. There the models share the design and the
-Gram matrix, of which each takes its part, and repeat the plain model's search from its start:
-they end where it ends, to the tolerance of the search.
+With df="gcv" each model chooses its own smoothing by the plain model's search. There the models
+share the Gram matrix and the straight lines: what lines explain of every bend is found once, and
+a model without one of them adds back what only that one explained.
+
+The design itself is never held for all rows of a long table, nor for all columns of a wide one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import blas, cho_factor, cho_solve, lapack
-from scipy.optimize import minimize
 
 from residua.data import Feature, Rows
 from residua.engines import Array, Outcome, Plan
-from residua.engines.linear import Flags, run_by_fold
+from residua.engines.linear import Flags, FoldFit, run_by_fold
 from residua.estimators.splines import (
-    TINY,
-    Gcv,
+    RIDGE,
+    Moments,
     Term,
+    chunks,
     counted,
     design,
-    gram,
+    lines_and_bends,
+    may_bend,
+    mirrored,
     penalties,
+    ridge,
+    search,
     smoothing_for,
     solve,
 )
 from residua.learners import Splines
 
-# Columns of the design have variance one; an axis with less than this is shared by two curves.
-DUPLICATED = 1e-6
+# Columns of the design have variance one; a line of which the others leave less than this share
+# is as good as a copy, and rounding decides how the two divide a curve between them.
+COPIED = 1e-6
+# Up to this many columns a matrix of their size is quick to invert.
+FEW = 1000
+# A column with less penalty than this stands with those that have none (see `Dual`).
+UNPENALISED = 1e-2
 
 
 def supports(plan: Plan) -> bool:
@@ -47,50 +60,110 @@ def supports(plan: Plan) -> bool:
 def run(plan: Plan) -> list[Outcome]:
     """Return the outcome of every task, in the order of the plan."""
     assert isinstance(plan.learner, Splines)
-    return run_by_fold(plan, ChosenFold.of if plan.learner.df == "gcv" else FixedFold.of)
+    return run_by_fold(plan, ChosenFold.of if plan.learner.df == "gcv" else fixed_fold)
 
 
 @dataclass(frozen=True)
 class Basis:
-    """What all models of a fold share: each column's term, and the columns of these.
+    """What all models of a fold share: each column's term, and the rows.
 
-    `train` and `test` are the design on the rows of either kind, `mean` its row where every
-    column of X is at its mean; the design has the intercept first, then term by term.
+    The design has the intercept first, then term by term.
     """
 
     terms: Sequence[Term]
-    train: Array
-    test: Array
-    mean: Array
     X: Array
     y: Array
     weights: Array
+    X_test: Array
+    mean: Array
 
     @classmethod
-    def of(cls, plan: Plan, fold: int) -> Basis:
+    def of(cls, plan: Plan, fold: int, *, smoothest: bool = False) -> Basis:
         """Return the basis of a fold."""
         data, (train, test) = plan.data, plan.folds[fold]
         given = None if data.weights is None else data.weights[train]
-        X, y, weights = counted(data.X[train], data.y[train], given)
-        terms = [Term.through(x, weights) for x in X.T]
-        M = design(terms, X)
-        in_sample = given is None and np.array_equal(train, test)
-        M_test = M if in_sample else design(terms, data.X[test])
-        mean = np.average(data.X[train], axis=0, weights=given)
-        return cls(terms, M, M_test, design(terms, mean[None])[0], X, y, weights)
+        X_train, X_test = rows_of(data.X, train), rows_of(data.X, test)
+        X, y, weights = counted(X_train, rows_of(data.y, train), given)
+        through = Term.smoothest if smoothest else Term.through
+        terms = [through(x, weights) for x in X.T]
+        mean = np.average(X_train, axis=0, weights=given)
+        return cls(terms, X, y, weights, X_test, mean)
+
+    @property
+    def in_sample(self) -> bool:
+        """Return whether the test rows are the training rows."""
+        return self.X is self.X_test
+
+    @cached_property
+    def ends(self) -> Rows:
+        """Return where the columns of each term start, and the last ones end."""
+        return 1 + np.cumsum([0, *(len(term.penalty) for term in self.terms)])
+
+    @property
+    def width(self) -> int:
+        """Return the number of columns of the design."""
+        return int(self.ends[-1])
 
     def owned(self, columns: Iterable[int]) -> Rows:
         """Return the columns of the design that belong to some columns of X."""
-        ends = 1 + np.cumsum([0, *(len(term.penalty) for term in self.terms)])
+        ends = self.ends
         return np.concatenate([ends[:0], *(np.arange(ends[c], ends[c + 1]) for c in columns)])
+
+    def train_parts(self) -> Iterator[tuple[slice, Array]]:
+        """Return the design on the training rows, some rows at a time."""
+        return self._parts(self.X)
+
+    def test_parts(self) -> Iterator[tuple[slice, Array]]:
+        """Return the design on the test rows, some rows at a time."""
+        return self._parts(self.X_test)
+
+    def _parts(self, X: Array) -> Iterator[tuple[slice, Array]]:
+        parts = list(chunks(len(X), self.width))
+        if len(parts) == 1 and X is self.X:
+            yield parts[0], self._whole
+        else:
+            yield from ((rows, design(self.terms, X[rows])) for rows in parts)
+
+    @cached_property
+    def _whole(self) -> Array:
+        return design(self.terms, self.X)
+
+    def gram(self) -> Array:
+        """Return the products of all pairs of columns."""
+        G = np.zeros((self.width, self.width))
+        for rows, M in self.train_parts():
+            G += M.T @ (self.weights[rows, None] * M)
+        return G
 
     def products(self, target: Array) -> Array:
         """Return the products of the design with y, or with several columns."""
-        return np.asarray(self.train.T @ (self.weights * target.T).T)
+        found = np.zeros((self.width, *target.shape[1:]))
+        for rows, M in self.train_parts():
+            found += M.T @ (self.weights[rows] * target[rows].T).T
+        return found
 
     def predicted(self, coefficients: Array) -> Array:
         """Return predictions for the test rows, a row for each row of coefficients."""
-        return np.asarray(coefficients @ self.test.T)
+        found = np.empty((*coefficients.shape[:-1], len(self.X_test)))
+        for rows, M in self.test_parts():
+            found[..., rows] = coefficients @ M.T
+        return found
+
+    def curve(self, column: int, coefficients: Array) -> Array:
+        """Return a curve on the test rows, less its value at the column's mean."""
+        term, x = self.terms[column], self.X_test[:, column]
+        at_mean = term.design(self.mean[[column]])[0] @ coefficients
+        found = np.empty(len(x))
+        for rows in chunks(len(x), len(coefficients)):
+            found[rows] = term.design(x[rows]) @ coefficients - at_mean
+        return found
+
+
+def rows_of(values: Array, rows: Rows) -> Array:
+    """Return some rows, without a copy where they are all rows in their order."""
+    if len(rows) == len(values) and np.array_equal(rows, np.arange(len(rows))):
+        return values
+    return values[rows]
 
 
 @dataclass(frozen=True)
@@ -111,14 +184,33 @@ class Curves:
 
     def parts(self) -> Array:
         """Return what each feature's curves add to the prediction of y, less that at its mean."""
-        own = np.zeros((len(self.features), len(self.y)))
-        for row, feature in zip(own, self.features, strict=True):
-            block = self.basis.owned(feature.columns)
-            row[block] = self.y[block]
-        return self.basis.predicted(own) - (own @ self.basis.mean)[:, None]
+        found = np.zeros((len(self.features), len(self.basis.X_test)))
+        for row, feature in zip(found, self.features, strict=True):
+            for column in feature.columns:
+                row += self.basis.curve(column, self.y[self.basis.owned([column])])
+        return found
 
 
 # --- fixed df -----------------------------------------------------------------------------------
+
+
+def fixed_fold(plan: Plan, fold: int) -> FoldFit | None:
+    """Return the models of a fold, from a matrix of the size of the rows or of the columns."""
+    assert isinstance(plan.learner, Splines)
+    basis = Basis.of(plan, fold)
+    smoothing = [smoothing_for(term, float(plan.learner.df)) for term in basis.terms]
+    penalty, n_rows = penalties(basis.terms, smoothing), len(basis.y)
+    # Where lines alone go through all rows only the ridge decides, and by some six digits: small
+    # fits are then left to the plain engine, so that they are the same to the last.
+    through_all = np.sum(penalty <= RIDGE) >= n_rows
+    if basis.width <= max(n_rows, FEW):
+        return None if through_all else FixedFold.of(plan, basis, penalty)
+    free = penalty == 0 if through_all else penalty < UNPENALISED
+    if free.sum() < n_rows:
+        dual = Dual.of(basis, penalty, free)
+        if dual.S_inverse.diagonal().max() < 1 / COPIED:
+            return WideFold.of(plan, dual)
+    return FixedFold.of(plan, basis, penalty)
 
 
 @dataclass(frozen=True)
@@ -133,14 +225,11 @@ class FixedFold(Curves):
     inverse: Array
 
     @classmethod
-    def of(cls, plan: Plan, fold: int) -> FixedFold:
+    def of(cls, plan: Plan, basis: Basis, penalty: Array) -> FixedFold:
         """Return the models of a fold."""
-        assert isinstance(plan.learner, Splines)
-        basis, df = Basis.of(plan, fold), float(plan.learner.df)
-        smoothing = [smoothing_for(term, df) for term in basis.terms]
-        A = gram(basis.train, basis.weights)
-        A.flat[:: len(A) + 1] += penalties(basis.terms, smoothing)
-        factor = cho_factor(A)
+        A = basis.gram()
+        A.flat[:: len(A) + 1] += penalty
+        factor = cho_factor(A, overwrite_a=True)
         # Apart from X: how duplicated columns share a curve is rounding, here as in plain fits.
         y = cho_solve(factor, basis.products(basis.y))
         X = inverse = np.empty((0, 0))
@@ -176,96 +265,277 @@ class FixedFold(Curves):
         return reduced
 
 
+# --- fixed df, more columns than rows -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WideFold(Curves):
+    """All additive models of one fold at fixed df, as predictions of y and of the columns of X."""
+
+    y_rest: Array
+    X_rest: Array
+
+    @classmethod
+    def of(cls, plan: Plan, dual: Dual) -> WideFold:
+        """Return the models of a fold."""
+        basis = dual.basis
+        wants_y, wants_x = (need in plan.needs for need in ("y_given_rest", "x_given_rest"))
+        features, n_test = plan.data.features, len(basis.X_test)
+        y_rest = np.empty((len(features) if wants_y else 0, n_test))
+        X_rest = np.empty((len(basis.terms) if wants_x else 0, n_test))
+        for some in batches(features if wants_y or wants_x else []):
+            own = [f.columns if wants_x else () for f in features[some]]
+            targets = [[*([0] if wants_y else []), *(1 + c for c in columns)] for columns in own]
+            found = dual.without([f.columns for f in features[some]], targets)
+            if wants_y:
+                y_rest[some] = [predictions[0] for predictions in found]
+            for columns, predictions in zip(own, found, strict=True):
+                X_rest[list(columns)] = predictions[len(predictions) - len(columns) :]
+        return cls(features, basis, dual.y_coefficients(), y_rest, X_rest)
+
+    def y_given_rest(self) -> Array:
+        """Return the prediction of y without each feature."""
+        return self.y_rest
+
+    def x_given_rest(self) -> Array:
+        """Return the prediction of each column without its feature."""
+        return self.X_rest
+
+
+def batches(things: Sequence[object]) -> Iterator[slice]:
+    """Return slices of a few things each: enough for quick products, few enough to be small."""
+    return (slice(start, start + 16) for start in range(0, len(things), 16))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some columns of Z (see `Dual`): which they are, their rows, and their products."""
+
+    at: Rows
+    Z: Array
+    Z_test: Array
+    RZ: Array
+    ZE: Array
+
+
+@dataclass(frozen=True)
+class Dual:
+    """One penalised fit, by a matrix of the size of the rows.
+
+    Let F be the columns without a penalty to speak of, Z the others times L⁻¹, L their
+    penalties, and U the inverse of I + Z L Z', rows times root weights. Then the coefficients of
+    F are a = S⁻¹F'Ut with S = F'UF, the target t leaves Rt with R = U − EF'U and E = UFS⁻¹, and
+    the others are Z'Rt. And P, on which leaving out rests, is S⁻¹ for F, −Z'E for Z with F, and
+    L⁻¹ − Z'RZ for Z. A coefficient's column of P moves what is left by one of E or RZ.
+
+    Targets are y, then the columns of X; `a` and `left` have a column for each.
+    """
+
+    basis: Basis
+    penalty: Array
+    free: Flags
+    a: Array
+    left: Array
+    E: Array
+    S_inverse: Array
+    R: Array
+    F_test: Array
+    kernel: Array
+
+    @classmethod
+    def of(cls, basis: Basis, penalty: Array, free: Flags) -> Dual:
+        """Return the fit."""
+        n_rows, root = len(basis.y), np.sqrt(basis.weights)
+        n_test = 0 if basis.in_sample else len(basis.X_test)
+        F, F_test = np.empty((n_rows, free.sum())), np.empty((n_test, free.sum()))
+        F[:, 0], F_test[:, 0] = root, 1
+        V, kernel = np.eye(n_rows, order="F"), np.zeros((n_test, n_rows))
+        rank = np.cumsum(free) - 1
+        for some in batches(basis.terms):
+            at = basis.owned(range(*some.indices(len(basis.terms))))
+            line, bent = free[at], ~free[at]
+            M = root[:, None] * design(basis.terms[some], basis.X[:, some])[:, 1:]
+            F[:, rank[at[line]]] = M[:, line]
+            Z = M[:, bent] / np.sqrt(penalty[at[bent]])
+            V = blas.dsyrk(1.0, Z, beta=1.0, c=V, overwrite_c=True)
+            if n_test:
+                M = design(basis.terms[some], basis.X_test[:, some])[:, 1:]
+                F_test[:, rank[at[line]]] = M[:, line]
+                kernel += M[:, bent] / np.sqrt(penalty[at[bent]]) @ Z.T
+        U = inverse_of(V)
+        UF = U @ F
+        S = F.T @ UF
+        S.flat[:: len(S) + 1] += penalty[free]
+        S_inverse = inverse_of(S)
+        E = UF @ S_inverse
+        targets = root[:, None] * np.column_stack([basis.y, basis.X])
+        U -= E @ UF.T
+        a, left = E.T @ targets, U @ targets
+        return cls(basis, penalty, free, a, left, E, S_inverse, U, F_test, kernel)
+
+    @property
+    def rank(self) -> Rows:
+        """Return the place of each column of the design among the free ones."""
+        return np.cumsum(self.free) - 1
+
+    def y_coefficients(self) -> Array:
+        """Return the coefficients of y on everything."""
+        coefficients = np.zeros(len(self.penalty))
+        coefficients[self.free] = self.a[:, 0]
+        terms = self.basis.terms
+        for some in batches(terms):
+            at, Z = self._bent(range(*some.indices(len(terms))))
+            coefficients[at] = Z.T @ self.left[:, 0]
+        return coefficients
+
+    def _bent(self, columns: Sequence[int], *, test: bool = False) -> tuple[Rows, Array]:
+        """Return which columns of Z belong to some columns of X, and these."""
+        basis, at = self.basis, self.basis.owned(columns)
+        bent = ~self.free[at]
+        X = basis.X_test if test else basis.X
+        M = design([basis.terms[c] for c in columns], X[:, list(columns)])[:, 1:][:, bent]
+        if not test:
+            M *= np.sqrt(basis.weights)[:, None]
+            M /= self.penalty[at[bent]]
+        return at[bent], M
+
+    def without(
+        self, features: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> list[Array]:
+        """Return predictions for the test rows, for each feature a row for each of its targets."""
+        columns = [c for feature in features for c in feature]
+        at, Z = self._bent(columns)
+        Z_test = Z if self.basis.in_sample else self._bent(columns, test=True)[1]
+        batch = Batch(at, Z, Z_test, self.R @ Z, Z.T @ self.E)
+        pairs = zip(features, targets, strict=True)
+        return [self._without_one(batch, feature, wanted) for feature, wanted in pairs]
+
+    def _without_one(self, batch: Batch, feature: Sequence[int], wanted: Sequence[int]) -> Array:
+        """Return predictions of some targets by the model that lacks a feature's columns."""
+        own = self.basis.owned(feature)
+        f, z = self.rank[own[self.free[own]]], np.flatnonzero(np.isin(batch.at, own))
+        Z, RZ, ZE = batch.Z[:, z], batch.RZ[:, z], batch.ZE[z]
+        a, left = self.a[:, wanted], self.left[:, wanted]
+        P_zz = np.diag(1 / self.penalty[batch.at[z]]) - Z.T @ RZ
+        P = np.block([[self.S_inverse[np.ix_(f, f)], -ZE[:, f].T], [-ZE[:, f], P_zz]])
+        lost = solve(P, np.vstack([a[f], Z.T @ left])) if len(own) else a[:0]
+        left = left + np.hstack([self.E[:, f], RZ]) @ lost
+        if self.basis.in_sample:
+            return self._from_left(left, wanted)
+        a = a - self.S_inverse[:, f] @ lost[: len(f)] + ZE.T @ lost[len(f) :]
+        a[f] = 0
+        rest = self.F_test @ a + self.kernel @ left - batch.Z_test[:, z] @ (Z.T @ left)
+        return np.asarray(rest.T)
+
+    def _from_left(self, left: Array, wanted: Sequence[int]) -> Array:
+        """Return predictions for the training rows from what is left there."""
+        prediction = -left.T / np.sqrt(self.basis.weights)
+        for row, target in zip(prediction, wanted, strict=True):
+            row += self.basis.X[:, target - 1] if target else self.basis.y
+        return prediction
+
+
+def inverse_of(A: Array) -> Array:
+    """Return the inverse of a positive definite matrix, of which the upper half is given."""
+    factor, failed = lapack.dpotrf(A, overwrite_a=True, clean=True)
+    if failed:
+        raise np.linalg.LinAlgError("the matrix is not positive definite")
+    return mirrored(lapack.dpotri(factor, overwrite_c=True)[0])
+
+
 # --- smoothing chosen by generalised cross-validation -------------------------------------------
 
 
 @dataclass(frozen=True)
 class ChosenFold(Curves):
-    """All additive models of one fold, each of which chooses its own smoothing."""
+    """All additive models of one fold, each of which chooses its own smoothing.
 
+    `lines` and `bends` are the columns of the design of either kind. Of the lines `inverse` is
+    that of their Gram matrix, and `T` and `beta` are the coefficients on them of the bends and of
+    the targets (y, then the columns of X, less their `means`). `gram`, `right` and `squares` are
+    what lines leave of products of bends, bends with targets, and targets; `totals` is all of it.
+    """
+
+    lines: Rows
+    bends: Rows
+    inverse: Array
+    T: Array
+    beta: Array
     gram: Array
-    smoothing: dict[tuple[int, float], float] = field(default_factory=dict)
+    right: Array
+    squares: Array
+    totals: Array
+    means: Array
 
     @classmethod
     def of(cls, plan: Plan, fold: int) -> ChosenFold | None:
-        """Return what the models of a fold share, with the full model where a task needs it."""
-        basis = Basis.of(plan, fold)
-        shared = cls(plan.data.features, basis, np.empty(0), gram(basis.train, basis.weights))
-        if shared._has_duplicates():
+        """Return what the models of a fold share, or None where lines are copies."""
+        basis = Basis.of(plan, fold, smoothest=True)
+        a_line = np.array([len(term.penalty) > 0 for term in basis.terms])
+        most = max(a_line[list(feature.columns)].sum() for feature in plan.data.features)
+        if not may_bend(1 + a_line.sum() - most, len(basis.y)):
+            basis = replace(basis, terms=[term.first(1) for term in basis.terms])
+        lines, bends = lines_and_bends(basis.terms)
+        targets = np.column_stack([basis.y, basis.X])
+        means = basis.weights @ targets
+        targets -= means
+        G, products = basis.gram(), basis.products(targets)
+        inverse = inverse_of(G[np.ix_(lines, lines)] + ridge(len(lines)))
+        if inverse.diagonal().max() > 1 / COPIED:
             return None
+        across = G[np.ix_(lines, bends)]
+        T, beta = inverse @ across, inverse @ products[lines]
+        own = G[np.ix_(bends, bends)] - across.T @ T
+        right = products[bends] - across.T @ beta
+        totals = np.einsum("i,ij,ij->j", basis.weights, targets, targets)  # without a copy
+        squares = totals - np.sum(products[lines] * beta, axis=0)
+        shared = cls(
+            plan.data.features, basis, np.empty(0),
+            lines, bends, inverse, T, beta, own, right, squares, totals, means,
+        )  # fmt: skip
         if plan.data.classes or plan.needs <= {"y_given_rest", "x_given_rest"}:
             return shared
-        return replace(shared, y=shared._fit(range(len(basis.terms)), basis.y))
+        return replace(shared, y=shared._fit((), 0))
 
     def y_given_rest(self) -> Array:
         """Return the prediction of y without each feature."""
-        reduced = [self._fit(self._rest(feature), self.basis.y) for feature in self.features]
+        reduced = [self._fit(feature.columns, 0) for feature in self.features]
         return self.basis.predicted(np.array(reduced))
 
     def x_given_rest(self) -> Array:
         """Return the prediction of each column without its feature."""
-        reduced = np.zeros((len(self.basis.terms), len(self.gram)))
+        reduced = np.zeros((len(self.basis.terms), self.basis.width))
         for feature in self.features:
             for column in feature.columns:
-                reduced[column] = self._fit(self._rest(feature), self.basis.X[:, column])
+                reduced[column] = self._fit(feature.columns, 1 + column)
         return self.basis.predicted(reduced)
 
-    def _has_duplicates(self) -> bool:
-        """Return whether curves can stand in for each other, so that rounding steers a search."""
-        smoothing = [self._at(column, 4.0) for column in range(len(self.basis.terms))]
-        A = self.gram + np.diag(penalties(self.basis.terms, smoothing))
-        return bool(np.linalg.eigvalsh(A)[0] < DUPLICATED)
-
-    def _rest(self, feature: Feature) -> list[int]:
-        return [column for column in range(len(self.basis.terms)) if column not in feature.columns]
-
-    def _fit(self, columns: Sequence[int], target: Array) -> Array:
-        """Return the coefficients of the model that has these columns of X, zero for others."""
-        basis, kept = self.basis, np.concatenate([[0], self.basis.owned(columns)])
-        terms = [basis.terms[column] for column in columns]
-        centred = target - basis.weights @ target
-        square = float(basis.weights @ centred**2)
-        own, right = self.gram[np.ix_(kept, kept)], basis.products(centred)[kept]
-        chosen = self._search(columns, QuickGcv(terms, own, right, square, len(target)))
-        A = own + np.diag(penalties(terms, chosen))
-        coefficients = np.zeros(len(self.gram))
-        coefficients[kept] = solve(A, basis.products(target)[kept])
+    def _fit(self, without: Sequence[int], target: int) -> Array:
+        """Return the coefficients of the model that lacks some columns of X, zero for these."""
+        gone = np.zeros(self.basis.width, dtype=bool)
+        gone[self.basis.owned(without)] = True
+        f, kept = np.flatnonzero(gone[self.lines]), np.flatnonzero(~gone[self.bends])
+        terms = [t for c, t in enumerate(self.basis.terms) if c not in without]
+        # What only the missing lines explained comes back, as of any least squares fit.
+        back = np.linalg.inv(self.inverse[np.ix_(f, f)])
+        T, beta = self.T[np.ix_(f, kept)], self.beta[f, target]
+        moments = Moments(
+            self.gram[kept[:, None], kept] + T.T @ (back @ T),
+            self.right[kept, target] + T.T @ (back @ beta),
+            float(self.squares[target] + beta @ back @ beta),
+            float(self.totals[target]),
+            len(self.lines) - len(f),
+            len(self.basis.y),
+        )
+        penalty = penalties(terms, search(terms, moments))[lines_and_bends(terms)[1]]
+        bent = np.isfinite(penalty)
+        A = moments.gram[np.ix_(bent, bent)] + np.diag(penalty[bent])
+        b = solve(A, moments.right[bent]) if bent.any() else np.empty(0)
+        slopes = self.beta[:, target] - self.T[:, kept[bent]] @ b
+        slopes -= self.inverse[:, f] @ (back @ slopes[f])
+        slopes[f] = 0
+        coefficients = np.zeros(self.basis.width)
+        coefficients[self.lines] = slopes
+        coefficients[self.bends[kept[bent]]] = b
+        coefficients[0] += self.means[target]
         return coefficients
-
-    def _search(self, columns: Sequence[int], score: Gcv) -> Array:
-        """Return the smoothings that the plain model's search finds."""
-        if not any(len(term.penalty) for term in score.terms):
-            return np.zeros(len(columns))
-        most = max(1.02, score.n_rows / 2 / len(columns))
-        ends = [[self._at(c, df) for c in columns] for df in (most, min(4, most), 1.01)]
-        low, start, high = np.log(np.maximum(ends, 1e-12))
-        bounds = list(zip(low, high, strict=True))
-        return np.exp(minimize(score, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
-
-    def _at(self, column: int, df: float) -> float:
-        """Return a column's smoothing at some df, found once for all models."""
-        if (column, df) not in self.smoothing:
-            self.smoothing[column, df] = smoothing_for(self.basis.terms[column], df)
-        return self.smoothing[column, df]
-
-
-class QuickGcv(Gcv):
-    """The same score and gradient; inverse × Gram is the identity less inverse × penalty."""
-
-    def __call__(self, log_smoothing: Array) -> tuple[float, Array]:
-        """Return the score and its gradient."""
-        penalty = penalties(self.terms, np.exp(log_smoothing))
-        A = self.gram.copy()
-        A.flat[:: len(A) + 1] += penalty
-        factor = cho_factor(A, overwrite_a=True, check_finite=False)
-        b = cho_solve(factor, self.right, check_finite=False)
-        more_error = b * cho_solve(factor, penalty * b, check_finite=False)
-        square = lapack.dpotri(factor[0], overwrite_c=True)[0]
-        diagonal = square.diagonal().copy()
-        square *= square
-        error = self.square - float(b @ self.right + penalty @ b**2)
-        error = max(error, 1e-12 * self.square + TINY)
-        free = max(1 - float(np.sum(1 - penalty * diagonal)) / self.n_rows, 1e-3)
-        more_free = (diagonal - blas.dsymv(1.0, square, penalty)) / self.n_rows
-        gradient = 2 * self._by_term(penalty * (more_error / error - more_free / free))
-        return float(np.log(error) - 2 * np.log(free)), gradient
