@@ -6,7 +6,8 @@ by the number of fits: 3p + 1 for GCM and LOCO together, p + 1 for LOCO alone.
 Compilation is excluded: kernels come from numba's cache after the first call.
 
     python benchmarks/run.py            everything, to benchmarks/results.md
-    python benchmarks/run.py linear     only what has "linear" in its name
+    python benchmarks/run.py growth     one table, into its place there
+    python benchmarks/run.py linear     print what has "linear" in its name
 
 Rivals run in an environment of their own, .venv-rivals, which `make bench` sets up: one of them
 wants an older scipy. A row is left out where R or the rival is missing.
@@ -481,17 +482,36 @@ def growth(only: str) -> Table:
 
 
 def main() -> None:
+    parts = {
+        part.__name__: part
+        for part in (
+            engines, networks, lazy, without_refit, rivals, small_and_plain, end_to_end, memory,
+            growth,
+        )
+    }  # fmt: skip
     only = sys.argv[1] if len(sys.argv) > 1 else ""
-    parts = (
-        engines, networks, lazy, without_refit, rivals, small_and_plain, end_to_end, memory, growth
-    )  # fmt: skip
-    tables = [part(only) for part in parts]
-    if only:
+    if only and only not in parts:
+        for part in parts.values():
+            part(only)
         return
+    chosen = [parts[only]] if only else list(parts.values())
+    for part in chosen:
+        table = part("")
+        if len(table.lines) > 4:
+            write(table)
+
+
+def write(table: Table) -> None:
+    """Put a table into the page of results, in the place of the one with its title."""
+    path = HERE / "results.md"
     cores = os.cpu_count()
-    head = f"# Benchmarks\n\n{(__doc__ or '').strip()}\n\n{platform.machine()}, {cores} cores.\n\n"
-    page = head + "\n\n".join("\n".join(table.lines) for table in tables) + "\n"
-    (HERE / "results.md").write_text(page, encoding="utf-8")
+    head = f"# Benchmarks\n\n{(__doc__ or '').strip()}\n\n{platform.machine()}, {cores} cores."
+    old = path.read_text(encoding="utf-8") if path.exists() else ""
+    found = {part.split("\n", 1)[0]: part.strip() for part in old.split("\n## ")[1:]}
+    title = table.lines[0].removeprefix("## ")
+    found[title] = "\n".join([title, *table.lines[1:]])
+    page = "\n\n## ".join([head, *found.values()])
+    path.write_text(page + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -122,8 +122,9 @@ class Dataset:
 
     def without(self, feature: int) -> Rows:
         """Return the columns of "the rest": all that the feature does not own."""
-        owned = self.features[feature].columns
-        return np.setdiff1d(np.arange(self.X.shape[1]), owned).astype(np.intp)
+        kept = np.ones(self.X.shape[1], dtype=bool)
+        kept[list(self.features[feature].columns)] = False
+        return np.flatnonzero(kept)
 
     def inputs(self, *, gaps: bool) -> Array:
         """Return the columns a learner sees; one that takes gaps gets them as NaN."""

@@ -114,6 +114,11 @@ class Plan:
                     tasks += [Task(need, fold, j) for j in testable]
         return tasks
 
+    @cached_property
+    def inputs(self) -> Array:
+        """Return the columns as the learner takes them: with gaps, or with gaps filled."""
+        return self.data.inputs(gaps=self.learner.takes_gaps)
+
     def models(self, task: Task) -> int:
         """Return how many models a task fits: a feature of d columns takes d."""
         return len(self.data.features[task.feature].columns) if task.need == "x_given_rest" else 1
@@ -125,7 +130,13 @@ class Plan:
 
     def learner_seed(self, fold: int) -> int:
         """Return the seed that all models of a fold share, so that only the columns differ."""
-        return seed_of(self.seed, "learner", self.repeat, fold)
+        return self._learner_seeds[fold]
+
+    @cached_property
+    def _learner_seeds(self) -> list[int]:
+        return [
+            seed_of(self.seed, "learner", self.repeat, fold) for fold in range(len(self.folds))
+        ]
 
     def shuffles(self, fold: int) -> list[Rows]:
         """Return the orders in which a fold's test rows are permuted, the same for all features."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from residua.data import Rows
+from residua.data import Rows, as_slice
 from residua.engines import Array, Outcome, Plan, Task
 from residua.errors import InputError
 from residua.estimators import Model
@@ -28,15 +28,18 @@ def run(plan: Plan) -> list[Outcome]:
 
     The full models come first: a booster that never used a feature needs no refit without it.
     """
+    from threadpoolctl import threadpool_limits
+
     done: dict[Task, Outcome] = {}
-    _fit_all(plan, [task for task in plan.tasks if task.need == "y_given_all"], done)
-    full = {task.fold: outcome for task, outcome in done.items()}
-    for task in plan.tasks:
-        if task.need == "y_given_rest" and task.fold in full:
-            same = full[task.fold]
-            if task.feature in same.unused:
-                done[task] = Outcome(same.prediction)
-    _fit_all(plan, [task for task in plan.tasks if task not in done], done)
+    with threadpool_limits(1):  # the same bits as in a worker, which has one thread
+        _fit_all(plan, [task for task in plan.tasks if task.need == "y_given_all"], done)
+        full = {task.fold: outcome for task, outcome in done.items()}
+        for task in plan.tasks:
+            if task.need == "y_given_rest" and task.fold in full:
+                same = full[task.fold]
+                if task.feature in same.unused:
+                    done[task] = Outcome(same.prediction)
+        _fit_all(plan, [task for task in plan.tasks if task not in done], done)
     return [done[task] for task in plan.tasks]
 
 
@@ -50,10 +53,7 @@ def _fit_all(plan: Plan, tasks: list[Task], done: dict[Task, Outcome]) -> None:
 
 def _outcomes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
     if plan.n_jobs == 1 or len(tasks) == 1:
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(1):  # the same bits as in a worker, which has one thread
-            yield from (fit_task(plan, task) for task in tasks)
+        yield from (fit_task(plan, task) for task in tasks)
         return
     from concurrent.futures.process import BrokenProcessPool
     from dataclasses import replace
@@ -117,9 +117,8 @@ def _fit(plan: Plan, task: Task) -> Outcome:
     data, (train, test) = plan.data, plan.folds[task.fold]
     everything = np.arange(data.X.shape[1], dtype=np.intp)
     columns = everything if task.need == "y_given_all" else data.without(task.feature)
-    inputs = data.inputs(gaps=plan.learner.takes_gaps)
     model = _fitted(plan, task.fold, columns, data.y, data.n_classes)
-    prediction = _predicted(plan, model, inputs[np.ix_(test, columns)], train)
+    prediction = _predicted(plan, model, _part(plan, test, columns), train)
     seconds = time.perf_counter() - start
     if task.need == "y_given_rest":
         return Outcome(prediction, seconds=seconds)
@@ -160,10 +159,17 @@ def _fitted(
     if len(columns) == 0:
         return None
     train = plan.folds[fold][0]
-    inputs = plan.data.inputs(gaps=plan.learner.takes_gaps)
     weights = None if plan.data.weights is None else plan.data.weights[train]
     fit = Fit(plan.learner_seed(fold), tuple(columns.tolist()), n_classes, of_feature)
-    return plan.learner.model(fit).fit(inputs[np.ix_(train, columns)], target[train], weights)
+    return plan.learner.model(fit).fit(_part(plan, train, columns), target[train], weights)
+
+
+def _part(plan: Plan, rows: Rows, columns: Rows) -> Array:
+    """Return a copy of some rows and columns of the inputs."""
+    at = as_slice(rows)
+    if isinstance(at, slice):  # it is quicker
+        return np.take(plan.inputs[at], columns, axis=1)
+    return plan.inputs[np.ix_(rows, columns)]
 
 
 def _predicted(plan: Plan, model: Model | None, inputs: Array, train: Rows) -> Array:
@@ -187,7 +193,7 @@ def _predict_feature(plan: Plan, task: Task) -> Array:
     """Return predictions of each column of a feature from the rest."""
     data, (train, test) = plan.data, plan.folds[task.fold]
     rest = data.without(task.feature)
-    test_inputs = data.inputs(gaps=plan.learner.takes_gaps)[np.ix_(test, rest)]
+    test_inputs = _part(plan, test, rest)
     weights = None if data.weights is None else data.weights[train]
     predictions = []
     for column in data.features[task.feature].columns:
@@ -218,7 +224,7 @@ def _permuted(plan: Plan, task: Task, model: Model | None) -> Array | None:
     if "y_permuted" not in plan.needs:
         return None
     test = plan.folds[task.fold][1]
-    inputs = plan.data.inputs(gaps=plan.learner.takes_gaps)[test]
+    inputs = plan.inputs[test]
     losses = [
         _losses_with(plan, task, model, lambda columns, order=order: inputs[np.ix_(order, columns)])
         for order in plan.shuffles(task.fold)
@@ -251,7 +257,7 @@ def _lazy(plan: Plan, task: Task, model: Model | None) -> Array | None:
 def _losses_with(plan: Plan, task: Task, model: Model | None, values: Any) -> Array:
     """Return each row's loss when the columns of each feature in turn take other values."""
     data, (train, test) = plan.data, plan.folds[task.fold]
-    inputs = data.inputs(gaps=plan.learner.takes_gaps)[test]
+    inputs = plan.inputs[test]
     losses = np.empty((len(test), data.n_features))
     for j, feature in enumerate(data.features):
         columns = list(feature.columns)

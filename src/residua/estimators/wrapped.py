@@ -105,11 +105,23 @@ def prepared(estimator: Any, seed: int) -> Any:
         last = name.rsplit("__", 1)[-1]
         if last == "random_state" and value is None:
             chosen[name] = seed
-        elif last in _THREADS:
+        elif last in _THREADS and value != 1:
             chosen[name] = 1
     if type(model).__module__.startswith("lightgbm"):
         chosen.setdefault("verbosity", -1)
-    return model.set_params(**chosen) if chosen else model
+    return _with(model, chosen)
+
+
+def _with(model: Any, chosen: dict[str, Any]) -> Any:
+    """Return the model with these settings; set_params is slow and only nested ones need it."""
+    from sklearn.base import BaseEstimator
+
+    usual = getattr(type(model), "set_params", None) is BaseEstimator.set_params
+    if not usual or any("__" in name for name in chosen):
+        return model.set_params(**chosen)
+    for name, value in chosen.items():
+        setattr(model, name, value)
+    return model
 
 
 def is_classifier(estimator: Any) -> bool:
