@@ -7,7 +7,7 @@ Compilation is excluded: kernels come from numba's cache after the first call.
 
     python benchmarks/run.py            everything, to benchmarks/results.md
     python benchmarks/run.py growth     one table, into its place there
-    python benchmarks/run.py linear     print what has "linear" in its name
+    python benchmarks/run.py linear     what has "linear" in its name, into its rows there
 
 Rivals run in an environment of their own, .venv-rivals, which `make bench` sets up: one of them
 wants an older scipy. A row is left out where R or the rival is missing.
@@ -21,6 +21,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMB
     os.environ[name] = "1"
 
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -43,6 +44,8 @@ HERE = Path(__file__).parent
 RIVALS = HERE.parent / ".venv-rivals" / "bin" / "python"
 ROUNDS = 5
 N_ROWS = 1000
+# The first column of a table that is measured; those before it tell its rows apart.
+MEASURED = re.compile(r"\bms\b|seconds|, s\b|MB")
 
 
 def cpu(function: Callable[[], Any]) -> float:
@@ -53,9 +56,9 @@ def cpu(function: Callable[[], Any]) -> float:
 
 
 def take_turns(*functions: Callable[[], Any], rounds: int = ROUNDS) -> list[float]:
-    """Return the median CPU seconds of each function, called in turns."""
-    for function in functions:
-        function()
+    """Return the median CPU seconds of each function, called in turns; short ones more often."""
+    first = sum(cpu(function) for function in functions)
+    rounds = max(rounds, min(201, int(1 / max(first, 1e-3))))
     times = [[cpu(function) for function in functions] for _ in range(rounds)]
     return np.median(times, axis=0).tolist()
 
@@ -490,26 +493,27 @@ def main() -> None:
         )
     }  # fmt: skip
     only = sys.argv[1] if len(sys.argv) > 1 else ""
-    if only and only not in parts:
-        for part in parts.values():
-            part(only)
-        return
-    chosen = [parts[only]] if only else list(parts.values())
-    for part in chosen:
-        table = part("")
+    for name, part in parts.items():
+        if only in parts and name != only:
+            continue
+        table = part("" if only in parts else only)
         if len(table.lines) > 4:
             write(table)
 
 
 def write(table: Table) -> None:
-    """Put a table into the page of results, in the place of the one with its title."""
+    """Put a table into the page of results; rows measured anew take the place of the old."""
     path = HERE / "results.md"
     cores = os.cpu_count()
     head = f"# Benchmarks\n\n{(__doc__ or '').strip()}\n\n{platform.machine()}, {cores} cores."
     old = path.read_text(encoding="utf-8") if path.exists() else ""
     found = {part.split("\n", 1)[0]: part.strip() for part in old.split("\n## ")[1:]}
     title = table.lines[0].removeprefix("## ")
-    found[title] = "\n".join([title, *table.lines[1:]])
+    header = table.lines[2].split("|")
+    measured = next(k for k, name in enumerate(header) if MEASURED.search(name))
+    lines = [*found.get(title, "").splitlines()[4:], *table.lines[4:]]
+    rows = {"|".join(line.split("|")[:measured]): line for line in lines}
+    found[title] = "\n".join([title, *table.lines[1:4], *rows.values()])
     page = "\n\n## ".join([head, *found.values()])
     path.write_text(page + "\n", encoding="utf-8")
 
