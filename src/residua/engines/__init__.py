@@ -134,9 +134,7 @@ class Plan:
 
     @cached_property
     def _learner_seeds(self) -> list[int]:
-        return [
-            seed_of(self.seed, "learner", self.repeat, fold) for fold in range(len(self.folds))
-        ]
+        return [seed_of(self.seed, "learner", self.repeat, fold) for fold in range(len(self.folds))]
 
     def shuffles(self, fold: int) -> list[Rows]:
         """Return the orders in which a fold's test rows are permuted, the same for all features."""
