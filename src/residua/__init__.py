@@ -18,7 +18,6 @@ from residua.efficiency import (
     power_at,
     relative_efficiency,
     relative_variability,
-    theory,
 )
 from residua.errors import InputError, MissingExtra
 from residua.methods import METHODS
@@ -30,6 +29,7 @@ from residua.stability import Stability, stability
 from residua.study.scenarios import draw, scenario
 
 if TYPE_CHECKING:
+    from residua.efficiency import theory
     from residua.selector import Selector, StabilitySelector
 
 __version__ = "0.1.0"
@@ -63,7 +63,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Return the selectors, which need scikit-learn, when they are first asked for."""
+    """Return what takes a while to import when it is first asked for."""
+    if name == "theory":
+        from residua.efficiency import theory
+
+        return theory
     if name in ("Selector", "StabilitySelector"):
         from residua import selector
 

@@ -1,6 +1,5 @@
 """Which test to trust: efficiency from scores and from theory, and how many rows a test needs."""
 
-from residua.efficiency import theory
 from residua.efficiency.advice import efficiency
 from residua.efficiency.empirical import relative_efficiency, relative_variability
 from residua.efficiency.planning import plan, power_at
@@ -11,5 +10,4 @@ __all__ = [
     "power_at",
     "relative_efficiency",
     "relative_variability",
-    "theory",
 ]
