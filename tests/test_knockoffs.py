@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from residua.data import Dataset
 from residua.errors import InputError
-from residua.estimators.boosting import GradientBoosting
+from residua.estimators.boosting import GradientBoosting, bags
 from residua.methods import knockoffs as module
 from residua.methods.knockoff_sampling import (
     CONSTRUCTIONS,
@@ -249,8 +249,7 @@ def test_gains_of_bags_add_up_to_what_the_cuts_took_from_the_bags():
     y = X[:, 0] + rng.normal(size=80)
     model = GradientBoosting(trees=1, shrinkage=1.0, bag=0.5, seed=4).fit(X, y)
     (cut,) = model.rounds_[0][0].cuts
-    bag = np.ones(80, dtype=bool)
-    bag[np.random.default_rng(4).permutation(80)[40:]] = False
+    (bag,) = bags(seed=4, n_rows=80, trees=1, bag=0.5)
     z, right = y[bag], X[bag, cut.column] >= cut.threshold
     explained = ((z - z.mean()) ** 2).sum() - sum(
         ((z[side] - z[side].mean()) ** 2).sum() for side in (right, ~right)
@@ -485,7 +484,7 @@ def test_more_columns_than_rows_work_and_say_so(statistic):
     X, y, useful = draw(7, n_rows=40, n_features=45, n_useful=3, correlation=0.0, size=3.0)
     choice = chosen(X, y, statistic=statistic, construction="equicorrelated")
     assert np.isfinite(choice.statistic).all()
-    assert choice.statistic[useful].mean() > np.abs(choice.statistic[~useful]).max()
+    assert choice.statistic[useful].mean() > 3 * np.abs(choice.statistic[~useful]).mean()
     assert "In 40 rows the covariance of 45 columns is singular" in choice.note
 
 

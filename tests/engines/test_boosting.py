@@ -1,13 +1,17 @@
 """The boosting engine grows the trees of the plain estimator, sooner."""
 
 import time
+import tracemalloc
 
 import numpy as np
 import pandas as pd
 import pytest
+from numba import njit
 
+from as_plain import by_task
 from residua.assess import prepare
-from residua.engines import Task, boosting, boosting_kernels, plain
+from residua.engines import Task, boosting, boosting_kernels, boosting_parts, plain
+from residua.estimators import boosting as estimator
 from residua.estimators.boosting import GradientBoosting
 from residua.learners import Boosting, Linear
 
@@ -30,6 +34,11 @@ def a_table(kind="numbers", n_rows=120, seed=3):
     return X, y.to_numpy()
 
 
+def with_classes(table, n_classes):
+    X, y = table
+    return X, np.array(list("abc"))[pd.qcut(y, n_classes, labels=False)]
+
+
 def a_plan(table, learner, *, methods=ALL, splits=3, **options):
     X, y = table
     return prepare(X, y, learner=learner, methods=methods, splits=splits, **options).plan(0)
@@ -37,7 +46,8 @@ def a_plan(table, learner, *, methods=ALL, splits=3, **options):
 
 def assert_same(plan, tolerance=TOLERANCE):
     assert boosting.supports(plan)
-    for task, ours, theirs in zip(plan.tasks, boosting.run(plan), plain.run(plan), strict=True):
+    found = by_task(plan, boosting.run(plan))
+    for task, ours, theirs in zip(plan.tasks, found, plain.run(plan), strict=True):
         assert ours.failure == theirs.failure == ""
         for part in ("prediction", "dropped", "permuted"):
             one, other = getattr(ours, part), getattr(theirs, part)
@@ -68,11 +78,87 @@ def test_numbers_are_those_of_the_plain_engine(kind, weights, n_splits):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("kind", ["ties", "categories"])
 @pytest.mark.parametrize("weights", ["none", "any"])
-def test_classes_are_those_of_the_plain_engine(kind, n_classes, weights):
+@pytest.mark.parametrize("n_splits", [1, 2])
+def test_classes_are_those_of_the_plain_engine(kind, n_classes, weights, n_splits):
+    learner = Boosting(splits=n_splits, trees=15, min_node=5)
+    X, y = with_classes(a_table(kind), n_classes)
+    assert_same(a_plan((X, y), learner, **weights_of(weights, len(y))))
+
+
+@pytest.fixture
+def few_bins(monkeypatch):
+    """Put the values of every column into a few bins, whatever the number of rows."""
+    monkeypatch.setattr(estimator, "BINNED_ABOVE", 50)
+    monkeypatch.setattr(estimator, "MOST_BINS", 12)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "ties", "categories", "gaps"])
+@pytest.mark.parametrize("weights", ["none", "any", "counts"])
+@pytest.mark.parametrize("n_splits", [1, 4])
+def test_binned_numbers_are_those_of_the_plain_engine(few_bins, kind, weights, n_splits):
     X, y = a_table(kind)
-    labels = np.array(list("abc"))[pd.qcut(y, n_classes, labels=False)]
-    learner = Boosting(splits=2, trees=15, min_node=5)
-    assert_same(a_plan((X, labels), learner, **weights_of(weights, len(y))))
+    groups = {"pair": ["x3", "x4"]} if kind == "categories" else None
+    learner = Boosting(splits=n_splits, trees=8, shrinkage=0.3, min_node=5)
+    plan = a_plan((X, y), learner, groups=groups, **weights_of(weights, len(y)))
+    assert boosting.Grounds(plan, 0).table.n_bins.max() <= 12
+    assert_same(plan)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weights", ["none", "any"])
+@pytest.mark.parametrize("n_splits", [1, 4])
+def test_binned_classes_are_those_of_the_plain_engine(few_bins, n_classes, weights, n_splits):
+    X, y = with_classes(a_table("ties"), n_classes)
+    learner = Boosting(splits=n_splits, trees=8, shrinkage=0.3, min_node=5)
+    assert_same(a_plan((X, y), learner, **weights_of(weights, len(y))))
+
+
+@pytest.mark.parametrize("n_splits", [1, 4])
+def test_binned_trees_are_equal_to_the_last_bit(few_bins, n_splits):
+    learner = Boosting(splits=n_splits, trees=30)
+    assert_same(a_plan(a_table("ties"), learner, methods=["gcm", "loco"]), tolerance=0.0)
+
+
+def test_a_table_is_binned_where_a_model_learns_from_more_rows_than_the_limit(monkeypatch):
+    monkeypatch.setattr(estimator, "BINNED_ABOVE", 80)
+    plans = [a_plan(a_table(n_rows=n), Boosting(), splits=3) for n in (120, 123)]
+    assert [boosting.Grounds(plan, 0).binned for plan in plans] == [False, True]
+
+
+@pytest.mark.parametrize("n_splits", [1, 4])
+@pytest.mark.parametrize("kind", ["numbers", "ties"])
+def test_sums_of_32_bits_are_as_good_as_sums_of_16(monkeypatch, kind, n_splits):
+    monkeypatch.setattr(boosting_kernels, "NARROW", 0)
+    learner = Boosting(splits=n_splits, trees=40)
+    plan = a_plan(a_table(kind), learner, methods=["gcm", "loco"], splits="none")
+    assert_same(plan, tolerance=0.0)
+
+
+@pytest.mark.parametrize("n_splits", [1, 4])
+@pytest.mark.parametrize("narrow", [0, 1024])
+def test_no_outlier_hides_the_other_rows(monkeypatch, n_splits, narrow):
+    monkeypatch.setattr(boosting_kernels, "NARROW", narrow)
+    X, y = a_table()
+    y = y.copy()
+    X["x0"], X["x1"] = np.random.default_rng(1).standard_cauchy((2, 120))
+    y[[3, 50]] = [1e9, -1e9]
+    learner = Boosting(splits=n_splits, min_node=1)
+    plan = a_plan((X, y), learner, methods=["gcm", "loco"], splits="none")
+    assert_same(plan, tolerance=0.0)
+
+
+@pytest.mark.parametrize("n_splits", [1, 3])
+def test_models_that_do_not_fit_into_memory_together_are_the_same(monkeypatch, n_splits):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100, 40))
+    table, learner = (X, X[:, 0] + rng.normal(size=100)), Boosting(trees=10, splits=n_splits)
+    plan = a_plan(table, learner)
+    at_once = by_task(plan, boosting.run(plan))
+    monkeypatch.setattr(boosting, "ROOM", 2000)
+    monkeypatch.setattr(boosting, "AT_ONCE", 500)
+    assert len(boosting.run(plan)) > len(plan.folds) * 3
+    for a, b in zip(at_once, by_task(plan, boosting.run(plan)), strict=True):
+        np.testing.assert_array_equal(a.prediction, b.prediction)
 
 
 @pytest.mark.parametrize("splits", ["none", 0.33, 5])
@@ -132,7 +218,8 @@ def test_more_threads_give_the_same_bits(n_splits):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(100, 40))
     table, learner = (X, X[:, 0] + rng.normal(size=100)), Boosting(trees=10, splits=n_splits)
-    one, two = (boosting.run(a_plan(table, learner, n_jobs=jobs)) for jobs in (1, 2))
+    plans = [a_plan(table, learner, n_jobs=jobs) for jobs in (1, 2)]
+    one, two = (by_task(plan, boosting.run(plan)) for plan in plans)
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a.prediction, b.prediction)
 
@@ -150,13 +237,17 @@ def test_a_feature_the_full_model_never_uses_keeps_its_answer():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(200, 10))
     plan = a_plan((X, 10 * X[:, 0]), Boosting(trees=5), methods=["loco"], splits="none")
-    found = dict(zip(plan.tasks, boosting.run(plan), strict=True))
+    found = dict(zip(plan.tasks, by_task(plan, boosting.run(plan)), strict=True))
     full = found[Task("y_given_all", 0)].prediction
     same = [np.array_equal(full, found[Task("y_given_rest", 0, j)].prediction) for j in range(10)]
     assert same == [False] + [True] * 9
 
 
-def test_progress_reaches_the_end_and_never_turns_back():
+@pytest.mark.parametrize("room", [100, 2**23])
+@pytest.mark.parametrize("looks", [1, 4e9])
+def test_progress_reaches_the_end_and_never_turns_back(monkeypatch, room, looks):
+    monkeypatch.setattr(boosting, "ROOM", room)
+    monkeypatch.setattr(boosting, "LOOKS_AT_ONCE", looks)
     X, y = a_table()
     seen = []
     job = prepare(X, y, learner=Boosting(trees=45), methods=["gcm", "loco"], splits=3)
@@ -184,10 +275,29 @@ def test_without_numba_the_plain_engine_has_to_do(monkeypatch):
 
 
 def test_sums_are_numpys_sums():
+    @njit
+    def total(values, stack):
+        return boosting_parts.pairwise_sum(values, values.size, stack)
+
     rng = np.random.default_rng(0)
     for n in [*range(1, 300), 1000, 1001, 5003]:
         values = rng.normal(size=n) * 10.0 ** rng.integers(-3, 3, n)
-        assert boosting_kernels.pairwise_sum(values, n) == values.sum()
+        assert total(values, np.empty((3, 64))) == values.sum()
+
+
+def test_many_rows_need_little_more_than_what_comes_back(monkeypatch):
+    monkeypatch.setattr(estimator, "BINNED_ABOVE", 10_000)
+    monkeypatch.setattr(boosting, "ROOM", 8 * 40_000)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 20))
+    plan = a_plan((X, X[:, 0] + X[:, 1]), Boosting(trees=3), methods=["gcm", "loco"], splits=5)
+    boosting.run(plan)
+    tracemalloc.start()
+    for _ in boosting.outcomes(plan):
+        pass
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2.5 * X.nbytes
 
 
 @pytest.mark.parametrize("n_splits", [1, 4])

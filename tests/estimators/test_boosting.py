@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import GradientBoostingRegressor
 
-from residua.estimators.boosting import GradientBoosting, bags
+from residua.estimators import boosting
+from residua.estimators.boosting import GradientBoosting, bags, bin_edges, bins
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 FEATURES = ["x1", "x2", "x3", "x4"]
@@ -119,6 +120,20 @@ def test_bags_hang_on_the_seed_and_more_trees_only_add_to_them():
     few, many = list(bags(3, 50, 5, 0.5)), list(islice(bags(3, 50, 50, 0.5), 5))
     assert_array_equal(few, many)
     assert not np.array_equal(few, list(bags(4, 50, 5, 0.5)))
+
+
+def test_bags_of_equal_random_numbers_are_no_smaller():
+    numbers = np.array([[0.5, 0.1, 0.5, 0.5, 0.9], [0.2, 0.2, 0.2, 0.2, 0.2]])
+    assert_array_equal(
+        boosting.smallest(numbers, 3),
+        [[True, True, True, False, False], [True, True, True, False, False]],
+    )
+
+
+def test_bags_are_the_same_however_many_are_drawn_at_once(monkeypatch):
+    at_once = list(bags(3, 50, 20, 0.5))
+    monkeypatch.setattr(boosting, "DRAWN", 120)
+    assert_array_equal(at_once, list(bags(3, 50, 20, 0.5)))
 
 
 def test_a_full_bag_holds_every_row():
@@ -266,3 +281,80 @@ def test_many_rows_fit_in_memory():
     X = rng.normal(size=(100_000, 5))
     model = GradientBoosting(trees=5, splits=2, shrinkage=0.5).fit(X, np.sign(X[:, 0]))
     assert_allclose(model.predict(X), np.sign(X[:, 0]), atol=0.1)
+
+
+def test_few_values_have_a_bin_each():
+    values = np.array([3.0, 1.0, 2.0, 1.0, 3.0, 3.0])
+    assert_array_equal(bin_edges(values), [1.5, 2.5])
+    assert_array_equal(bins(values, bin_edges(values)), [2, 0, 1, 0, 2, 2])
+    assert len(bin_edges(np.arange(255.0))) == 254
+
+
+def test_many_values_are_put_into_255_bins_of_about_as_many_rows():
+    values = np.random.default_rng(0).standard_cauchy(10_000)
+    counts = np.bincount(bins(values, bin_edges(values)))
+    assert len(counts) == 255
+    assert set(counts) == {39, 40}
+
+
+def test_equal_values_are_never_parted_and_crowd_out_other_bins():
+    rng = np.random.default_rng(0)
+    values = np.concatenate([np.zeros(9000), rng.normal(size=1000)])
+    found = bins(values, bin_edges(values))
+    assert len(np.unique(found[values == 0])) == 1
+    assert 20 < len(np.unique(found)) < 60
+
+
+def test_a_row_goes_left_where_its_bin_lies_left_of_the_threshold():
+    values = np.random.default_rng(0).normal(size=1000)
+    edges, new = bin_edges(values), np.random.default_rng(1).normal(size=500)
+    new[:254] = edges
+    for k, edge in enumerate(edges):
+        assert_array_equal(new < edge, bins(new, edges) <= k)
+
+
+@pytest.mark.parametrize("splits", [1, 4])
+@pytest.mark.parametrize("n_classes", [0, 2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_bin_for_every_value_gives_the_trees_of_sorted_columns(
+    table, monkeypatch, splits, n_classes, weighted
+):
+    X, y = table
+    X, y = X[:250], (y[:250] > 0).astype(float) if n_classes else y[:250]
+    weights = np.random.default_rng(2).exponential(size=250) if weighted else None
+    model = GradientBoosting(splits=splits, bag=1, n_classes=n_classes)
+    exact = model.fit(X, y, weights).predict(X)
+    monkeypatch.setattr(boosting, "BINNED_ABOVE", 249)
+    assert_allclose(model.fit(X, y, weights).predict(X), exact, rtol=0, atol=1e-10)
+
+
+def test_few_bins_are_nearly_as_good_as_sorted_columns(table, monkeypatch):
+    X, y = table
+    fine = GradientBoosting().fit(X, y).predict(X)
+    monkeypatch.setattr(boosting, "BINNED_ABOVE", 0)
+    monkeypatch.setattr(boosting, "MOST_BINS", 16)
+    model = GradientBoosting().fit(X, y)
+    assert {cut.threshold for trees in model.rounds_ for tree in trees for cut in tree.cuts} <= {
+        edge for column in X.T for edge in bin_edges(column)
+    }
+    assert 0.95 < np.corrcoef(model.predict(X), fine)[0, 1] < 1
+
+
+def test_binned_columns_that_no_tree_used_can_go_without_changing_a_bit(table, monkeypatch):
+    monkeypatch.setattr(boosting, "BINNED_ABOVE", 0)
+    monkeypatch.setattr(boosting, "MOST_BINS", 16)
+    X, y = table
+    full = GradientBoosting(trees=3).fit(X, y)
+    rest = GradientBoosting(trees=3).fit(X[:, full.used_], y)
+    assert 0 < full.used_.sum() < 6
+    assert_array_equal(full.predict(X), rest.predict(X[:, full.used_]))
+
+
+@pytest.mark.parametrize(
+    "X", [np.empty((300, 0)), np.ones((300, 2)), np.eye(300)[:, :3]], ids=["none", "same", "ones"]
+)
+def test_bins_that_cannot_be_parted_give_the_mean(table, monkeypatch, X):
+    monkeypatch.setattr(boosting, "BINNED_ABOVE", 0)
+    model = GradientBoosting().fit(X, table[1])
+    assert_allclose(model.predict(X), table[1].mean(), rtol=1e-14)
+    assert not model.used_.any()

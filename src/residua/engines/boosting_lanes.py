@@ -1,8 +1,9 @@
-"""Sixteen float32 numbers as one value inside numba kernels.
+"""Many numbers as one value inside numba kernels.
 
 numba has no vector type, and its optimiser finds vectors in plain loops only by luck. Here a
-`Lanes` value is an LLVM vector from the start: +, -, *, /, `larger`, `smaller` and `size` act
-on all sixteen at once, whatever flags the kernel is compiled with.
+`Lanes` value is an LLVM vector from the start: sixteen numbers of 16 or 32 bits, or eight of 64.
++, -, *, / and the functions below act on all of them at once, whatever flags the kernel is
+compiled with.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
 LANES = 16
-_VECTOR = ir.VectorType(ir.FloatType(), LANES)
-_BITS = ir.VectorType(ir.IntType(32), LANES)
-_WITHOUT_SIGN = ir.Constant(_BITS, [0x7FFFFFFF] * LANES)
+DOUBLE_LANES = 8
 
 
 class Lanes(types.Type):
-    """The type of sixteen float32 numbers side by side."""
+    """The type of numbers of one kind side by side."""
 
-    def __init__(self) -> None:
-        super().__init__(name="Lanes")
+    def __init__(self, kind: Any, count: int, element: Any) -> None:
+        self.kind, self.vector = kind, ir.VectorType(element, count)
+        self.is_float = isinstance(kind, types.Float)
+        super().__init__(name=f"Lanes({kind}, {count})")
 
 
 @register_model(Lanes)
@@ -34,11 +35,16 @@ class _LanesModel(models.PrimitiveModel):
     """How LLVM holds them: in as many registers as the machine needs."""
 
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call]
+        super().__init__(manager, kind, kind.vector)  # type: ignore[no-untyped-call]
 
 
-lanes_type = Lanes()
+_words = Lanes(types.int16, LANES, ir.IntType(16))
+_longs = Lanes(types.int32, LANES, ir.IntType(32))
+_floats = Lanes(types.float32, LANES, ir.FloatType())
+_doubles = Lanes(types.float64, DOUBLE_LANES, ir.DoubleType())
+_LANES_OF = {lanes.kind: lanes for lanes in (_words, _longs, _floats, _doubles)}
 _item_pointer: Any = cgutils.get_item_pointer
+_function: Any = cgutils.get_or_insert_function
 
 
 def _instruction(emit: Callable[..., Any]) -> Any:
@@ -46,76 +52,252 @@ def _instruction(emit: Callable[..., Any]) -> Any:
     return intrinsic(emit)
 
 
-def _pointer(context: Any, builder: Any, kind: Any, array: Any, row: Any, column: Any) -> Any:
+def _item(context: Any, builder: Any, kind: Any, array: Any, *place: Any) -> Any:
+    """Return where an item is; its place is known not to be negative."""
     view = context.make_array(kind)(context, builder, array)
-    first = _item_pointer(
-        context, builder, kind, view, [row, column], wraparound=False, boundscheck=False
+    return _item_pointer(
+        context, builder, kind, view, list(place), wraparound=False, boundscheck=False
     )
-    return builder.bitcast(first, _VECTOR.as_pointer())
+
+
+def _items(context: Any, builder: Any, kind: Any, array: Any, *place: Any) -> Any:
+    """Return where neighbours begin."""
+    first = _item(context, builder, kind, array, *place)
+    return builder.bitcast(first, _LANES_OF[kind.dtype].vector.as_pointer())
 
 
 @_instruction
 def load(typing: Any, array: Any, row: Any, column: Any) -> Any:
-    """Return sixteen neighbours of a row, from a column on."""
+    """Return neighbours of a row, from a column on."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(_pointer(context, builder, signature.args[0], *args), align=4)
+        kind = signature.args[0]
+        return builder.load(_items(context, builder, kind, *args), align=kind.dtype.bitwidth // 8)
 
-    return lanes_type(array, types.intp, types.intp), emit
+    return _LANES_OF[array.dtype](array, types.intp, types.intp), emit
+
+
+@_instruction
+def load_from(typing: Any, array: Any, start: Any) -> Any:
+    """Return neighbours of an array with one axis."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = signature.args[0]
+        return builder.load(_items(context, builder, kind, *args), align=kind.dtype.bitwidth // 8)
+
+    return _LANES_OF[array.dtype](array, types.intp), emit
+
+
+@_instruction
+def item(typing: Any, array: Any, place: Any) -> Any:
+    """Return an item of an array with one axis; unlike [place] it need not ask for the sign."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(_item(context, builder, signature.args[0], *args))
+
+    return array.dtype(array, types.intp), emit
+
+
+@_instruction
+def put(typing: Any, array: Any, place: Any, value: Any) -> Any:
+    """Set an item of an array with one axis, without asking for the sign of its place."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[2], _item(context, builder, signature.args[0], *args[:2]))
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, array.dtype), emit
 
 
 @_instruction
 def store(typing: Any, array: Any, row: Any, column: Any, value: Any) -> Any:
-    """Put sixteen neighbours into a row, from a column on."""
+    """Put neighbours into a row, from a column on."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[3], _pointer(context, builder, signature.args[0], *args[:3]), align=4)
+        kind = signature.args[0]
+        pointer = _items(context, builder, kind, *args[:3])
+        builder.store(args[3], pointer, align=kind.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
-    return types.none(array, types.intp, types.intp, lanes_type), emit
+    return types.none(array, types.intp, types.intp, _LANES_OF[array.dtype]), emit
 
 
 @_instruction
 def spread(typing: Any, number: Any) -> Any:
     """Return one number in all lanes."""
+    lanes = _LANES_OF[number]
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        nothing = ir.Constant(_VECTOR, ir.Undefined)
-        first = builder.insert_element(nothing, args[0], ir.Constant(ir.IntType(32), 0))
-        return builder.shuffle_vector(first, nothing, ir.Constant(_BITS, [0] * LANES))
+        return _spread(builder, args[0], lanes.vector)
 
-    return lanes_type(types.float32), emit
+    return lanes(number), emit
+
+
+def _spread(builder: Any, number: Any, vector: Any) -> Any:
+    nothing = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(nothing, number, ir.Constant(ir.IntType(32), 0))
+    places = ir.VectorType(ir.IntType(32), vector.count)
+    return builder.shuffle_vector(first, nothing, ir.Constant(places, [0] * vector.count))
 
 
 @_instruction
-def size(typing: Any, lanes: Any) -> Any:
-    """Return the absolute value of each lane."""
+def as_floats(typing: Any, lanes: Any) -> Any:
+    """Return whole numbers as float32, and float32 as they are."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        bits = builder.and_(builder.bitcast(args[0], _BITS), _WITHOUT_SIGN)
-        return builder.bitcast(bits, _VECTOR)
+        return args[0] if lanes.is_float else builder.sitofp(args[0], _floats.vector)
 
-    return lanes_type(lanes), emit
+    return _floats(lanes), emit
 
 
-def _lane_by_lane(emit_one: Callable[[Any, Any, Any], Any]) -> Any:
-    """Return the function of two values that LLVM computes for all lanes at once."""
+@_instruction
+def scaled(typing: Any, lanes: Any, number: Any) -> Any:
+    """Return the lanes times a number; of words times a word, the upper half of the product."""
+    is_word = number == types.int16
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        factor = _spread(builder, args[1], _LANES_OF[number].vector)
+        if not is_word:
+            return builder.fmul(builder.sitofp(args[0], _floats.vector), factor)
+        one, other = (builder.sext(words, _longs.vector) for words in (args[0], factor))
+        half = ir.Constant(_longs.vector, [16] * LANES)
+        return builder.trunc(builder.lshr(builder.mul(one, other), half), _words.vector)
+
+    return (_words if is_word else _floats)(lanes, number), emit
+
+
+@_instruction
+def passed(typing: Any, lanes: Any, words: Any, weight: Any) -> Any:
+    """Return the lanes after a row, whose words are 0 where it is not in a lane's node.
+
+    Float32 lanes add up the weights of rows that are in the node. Words count, which is sooner
+    done, the rows that are not.
+    """
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        nothing = ir.Constant(_words.vector, [0] * LANES)
+        if not lanes.is_float:
+            is_out = builder.icmp_signed("==", args[1], nothing)
+            return builder.sub(args[0], builder.sext(is_out, _words.vector))
+        is_in = builder.sext(builder.icmp_signed("!=", args[1], nothing), _longs.vector)
+        bits = _spread(builder, builder.bitcast(args[2], ir.IntType(32)), _longs.vector)
+        kept = builder.bitcast(builder.and_(is_in, bits), _floats.vector)
+        return builder.fadd(args[0], kept)
+
+    return lanes(lanes, words, weight), emit
+
+
+@_instruction
+def weight_of(typing: Any, lanes: Any, n_rows: Any) -> Any:
+    """Return as float32 the weight of the node's rows among n_rows, from lanes that passed them."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if lanes.is_float:
+            return args[0]
+        n_rows = _spread(builder, args[1], _floats.vector)
+        return builder.fsub(n_rows, builder.sitofp(args[0], _floats.vector))
+
+    return _floats(lanes, types.float32), emit
+
+
+@_instruction
+def root(typing: Any, lanes: Any) -> Any:
+    """Return the square root of each lane."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(_floats.vector, [_floats.vector])
+        name = f"llvm.sqrt.v{LANES}f32"
+        return builder.call(_function(builder.module, kind, name), args)
+
+    return _floats(lanes), emit
+
+
+@_instruction
+def in_lane(typing: Any, number: Any, place: Any) -> Any:
+    """Return a float64 in one of eight lanes, and 0 in the others."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        places = ir.VectorType(ir.IntType(64), DOUBLE_LANES)
+        every = ir.Constant(places, list(range(DOUBLE_LANES)))
+        is_own = builder.icmp_signed("==", _spread(builder, args[1], places), every)
+        nothing = ir.Constant(_doubles.vector, [0.0] * DOUBLE_LANES)
+        return builder.select(is_own, _spread(builder, args[0], _doubles.vector), nothing)
+
+    return _doubles(types.float64, types.intp), emit
+
+
+@_instruction
+def lane(typing: Any, lanes: Any, place: Any) -> Any:
+    """Return the number in one of the lanes."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.extract_element(args[0], args[1])
+
+    return lanes.kind(lanes, types.intp), emit
+
+
+@_instruction
+def where(typing: Any, mask: Any, lanes: Any) -> Any:
+    """Return whole numbers where a mask of words is -1, else 0."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.and_(_widened(builder, args[0], lanes.vector), args[1])
+
+    return lanes(mask, lanes), emit
+
+
+def _widened(builder: Any, words: Any, vector: Any) -> Any:
+    return words if words.type == vector else builder.sext(words, vector)
+
+
+def _lane_by_lane(emit_one: Callable[[Any, Any, Any, bool], Any]) -> Any:
+    """Return the function of two values that LLVM computes for all lanes at once.
+
+    Words that meet longs are widened first.
+    """
 
     @_instruction
     def act(typing: Any, one: Any, other: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return emit_one(builder, *args)
+            second = _widened(builder, args[1], args[0].type)
+            return emit_one(builder, args[0], second, one.is_float)
 
-        return lanes_type(one, other), emit
+        return one(one, other), emit
 
     return act
 
 
+@_instruction
+def unless(typing: Any, one: Any, other: Any, lanes: Any, number: Any) -> Any:
+    """Return the lanes where one is the other, and a number where it is not."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        is_same = builder.icmp_signed("==", args[0], _widened(builder, args[1], args[0].type))
+        return builder.select(is_same, args[2], _spread(builder, args[3], lanes.vector))
+
+    return lanes(one, other, lanes, number), emit
+
+
 def _chosen(sign: str) -> Any:
-    return _lane_by_lane(lambda b, x, y: b.select(b.fcmp_ordered(sign, x, y), x, y))
+    def emit(builder: Any, x: Any, y: Any, is_float: bool) -> Any:
+        compare = builder.fcmp_ordered if is_float else builder.icmp_signed
+        return builder.select(compare(sign, x, y), x, y)
+
+    return _lane_by_lane(emit)
 
 
 larger, smaller = _chosen(">"), _chosen("<")
+
+
+def _sum(builder: Any, x: Any, y: Any, is_float: bool) -> Any:
+    if is_float:
+        return builder.fadd(x, y)
+    if x.type != _words.vector:
+        return builder.add(x, y)
+    # Words do not turn over: they stop at the largest.
+    kind = ir.FunctionType(_words.vector, [_words.vector] * 2)
+    name = f"llvm.sadd.sat.v{LANES}i16"
+    return builder.call(_function(builder.module, kind, name), [x, y])
 
 
 def _define(symbol: Any, act: Any) -> None:
@@ -128,7 +310,7 @@ def _define(symbol: Any, act: Any) -> None:
         return None
 
 
-_define(operator.add, _lane_by_lane(lambda b, x, y: b.fadd(x, y)))
-_define(operator.sub, _lane_by_lane(lambda b, x, y: b.fsub(x, y)))
-_define(operator.mul, _lane_by_lane(lambda b, x, y: b.fmul(x, y)))
-_define(operator.truediv, _lane_by_lane(lambda b, x, y: b.fdiv(x, y)))
+_define(operator.add, _lane_by_lane(_sum))
+_define(operator.sub, _lane_by_lane(lambda b, x, y, f: b.fsub(x, y) if f else b.sub(x, y)))
+_define(operator.mul, _lane_by_lane(lambda b, x, y, f: b.fmul(x, y) if f else b.mul(x, y)))
+_define(operator.truediv, _lane_by_lane(lambda b, x, y, f: b.fdiv(x, y)))

@@ -18,12 +18,15 @@ hold the Newton step Σwz / Σwh times `shrinkage`:
 With K classes a round has one tree for each class, all from the same m(F) and the same bag.
 There gbm starts at 0 and draws a bag a class; that is the only place where we part, beside
 a tree that finds no split, which adds nothing here and the mean of its bag in gbm.
+
+With more than `BINNED_ABOVE` rows to learn from, the values of a column are first put into at
+most `MOST_BINS` bins of about as many rows each, and a tree splits between bins only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +46,11 @@ FLAT = 1e-100
 LARGEST_STEP = 100.0
 # The log-odds of a class that every row has, or none, stay finite.
 SMALLEST_SHARE = 1e-6
+# As many random numbers are drawn at once.
+DRAWN = 2**17
+# With more rows than this to learn from, columns are binned; the number of a bin fits in a byte.
+BINNED_ABOVE = 100_000
+MOST_BINS = 255
 
 
 class GradientBoosting:
@@ -76,7 +84,7 @@ class GradientBoosting:
 
     def fit(self, X: Array, y: Array, weights: Array | None = None) -> Self:
         """Return the model, fitted to `y`: numbers, or class codes from 0."""
-        table = Table(X, weights)
+        table = BinnedTable(X, weights) if is_binned(len(X)) else Table(X, weights)
         targets = as_targets(y, self.n_classes)
         self._noise = ROUNDING * len(X) * (1 if self.n_classes else np.abs(y).max()) ** 2
         self.start_ = start(targets, table.weights, self.n_classes)
@@ -115,7 +123,7 @@ class GradientBoosting:
     def _grow(self, table: Table, z: Array, seen: Rows) -> list[Cut]:
         """Return the cuts of a tree, each time in the node that gains most."""
         nodes = [table.root(seen)]
-        found = [best_split(table, nodes[0], z, self.min_node)]
+        found = [table.best_split(nodes[0], z, self.min_node)]
         cuts: list[Cut] = []
         while True:
             node = max(range(len(found)), key=lambda i: found[i].gain)
@@ -124,10 +132,10 @@ class GradientBoosting:
             cuts.append(Cut(node, found[node].column, found[node].threshold))
             if len(cuts) == self.splits:
                 return cuts
-            nodes[node], right = halves(table, nodes[node], found[node])
-            found[node] = best_split(table, nodes[node], z, self.min_node)
+            nodes[node], right = table.halves(nodes[node], found[node])
+            found[node] = table.best_split(nodes[node], z, self.min_node)
             nodes.append(right)
-            found.append(best_split(table, right, z, self.min_node))
+            found.append(table.best_split(right, z, self.min_node))
 
     def _leaves(self, table: Table, leaf: Index, z: Array, m: Array, seen: Rows) -> Array:
         """Return the shrunken Newton step of each leaf, from the rows of the bag."""
@@ -144,12 +152,31 @@ def bags(seed: int, n_rows: int, trees: int, bag: float) -> Iterator[Rows]:
     The columns have no say in it: models of other columns with the same seed and rows see
     the same bags, so what differs between them is due to the columns alone.
     """
-    rng = np.random.default_rng(seed)
-    for _ in range(trees):
-        seen = np.ones(n_rows, dtype=bool)
+    for some in blocks_of_bags(seed, n_rows, trees, bag):
+        yield from some
+
+
+def blocks_of_bags(seed: int, n_rows: int, trees: int, bag: float) -> Iterator[Rows]:
+    """Yield the same bags, a row for each, as many at a time as are drawn at once."""
+    rng, size, at_once = np.random.default_rng(seed), int(bag * n_rows), max(1, DRAWN // n_rows)
+    for first in range(0, trees, at_once):
+        count = min(at_once, trees - first)
         if bag < 1:
-            seen[rng.permutation(n_rows)[int(bag * n_rows) :]] = False
-        yield seen
+            yield smallest(rng.random((count, n_rows)), size)
+        else:
+            yield np.ones((count, n_rows), dtype=bool)
+
+
+def smallest(numbers: Array, size: int) -> Rows:
+    """Return of each number whether it is among the `size` smallest of its row."""
+    ordered = numbers.copy()
+    for row in ordered:
+        row.partition(size)
+    among = numbers < ordered[:, size : size + 1]
+    # Equal numbers at the border would leave too few.
+    for row in np.flatnonzero(among.sum(axis=1) < size):
+        among[row, np.argsort(numbers[row], kind="stable")[:size]] = True
+    return among
 
 
 class Cut(NamedTuple):
@@ -187,18 +214,97 @@ class Table:
 
     def __init__(self, X: Array, weights: Array | None) -> None:
         self.columns = np.ascontiguousarray(X.T)
+        self.weights = None if weights is None else weights / weights.mean()
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Sort every column."""
         self.order = np.argsort(self.columns, axis=1, kind="stable")
         ordered = np.take_along_axis(self.columns, self.order, axis=1)
         self.tied = bool((ordered[:, 1:] == ordered[:, :-1]).any())
-        self.weights = None if weights is None else weights / weights.mean()
 
     def root(self, seen: Rows) -> Node:
         """Return the node that holds all rows of a bag."""
         return among(Node(np.arange(len(seen)), self.order), seen)
 
+    def halves(self, node: Node, split: Split) -> tuple[Node, Node]:
+        """Return the left and the right part of a split node."""
+        left = self.columns[split.column] < split.threshold
+        return among(node, left), among(node, ~left)
+
     def weigh(self, values: Array) -> Array:
         """Return the values times their weights."""
         return values if self.weights is None else values * self.weights
+
+    def weight(self, rows: Index) -> float:
+        """Return what these rows weigh together."""
+        return float(len(rows) if self.weights is None else self.weights[rows].sum())
+
+    def best_split(self, node: Node, z: Array, min_node: int) -> Split:
+        """Return the first of the splits that gain most, over all columns and places.
+
+        With z centred in the node, the sum S and the weight L on the left and the weight R on
+        the right, a split gains S²(L + R)/(LR).
+        """
+        total = self.weight(node.rows)
+        if len(node.rows) < 2 * min_node or len(self.columns) == 0 or total <= 0:
+            return Split(0.0)
+        centre = self.weigh(z)[node.rows].sum() / total
+        return self._best(node, self.weigh(z - centre), total, min_node)
+
+    def _best(self, node: Node, centred: Array, total: float, min_node: int) -> Split:
+        n_rows = len(node.rows)
+        left = centred.take(node.order[:, : n_rows - min_node]).cumsum(axis=1)
+        gains = left[:, min_node - 1 :] ** 2 * self._factors(node, total, min_node)
+        if self.tied:
+            gains[~steps(self, node, min_node)] = 0.0
+        column, place = divmod(int(gains.argmax()), gains.shape[1])
+        last = node.order[column, place + min_node - 1 : place + min_node + 1]
+        threshold = float(midway(*self.columns[column, last]))
+        return Split(float(gains[column, place]), column, threshold)
+
+    def _factors(self, node: Node, total: float, min_node: int) -> Array:
+        """Return (L + R)/(LR) at each place where a node may be split."""
+        n_rows = len(node.rows)
+        if self.weights is None:
+            return split_factors(np.arange(min_node, n_rows - min_node + 1.0), total)
+        left = self.weights.take(node.order[:, : n_rows - min_node]).cumsum(axis=1)
+        return split_factors(left[:, min_node - 1 :], total)
+
+
+class BinnedTable(Table):
+    """The training rows: every column put into bins once, weights that are 1 on average."""
+
+    def _arrange(self) -> None:
+        """Put every column into bins."""
+        self.edges = [bin_edges(column) for column in self.columns]
+        self.bins = [bins(*pair) for pair in zip(self.columns, self.edges, strict=True)]
+        self.n_bins = 1 + max((len(edges) for edges in self.edges), default=0)
+
+    def root(self, seen: Rows) -> Node:
+        """Return the node that holds all rows of a bag."""
+        return Node(np.flatnonzero(seen), np.empty((0, 0), dtype=np.intp))
+
+    def halves(self, node: Node, split: Split) -> tuple[Node, Node]:
+        """Return the left and the right part of a split node."""
+        left = self.columns[split.column][node.rows] < split.threshold
+        return node._replace(rows=node.rows[left]), node._replace(rows=node.rows[~left])
+
+    def _best(self, node: Node, centred: Array, total: float, min_node: int) -> Split:
+        n_left = self._on_the_left(node, None)
+        left = n_left if self.weights is None else self._on_the_left(node, self.weights)
+        gains = self._on_the_left(node, centred) ** 2 * split_factors(left, total)
+        gains[(n_left < min_node) | (n_left > len(node.rows) - min_node)] = 0.0
+        if not gains.any():
+            return Split(0.0)
+        column, place = divmod(int(gains.argmax()), gains.shape[1])
+        return Split(float(gains[column, place]), column, float(self.edges[column][place]))
+
+    def _on_the_left(self, node: Node, values: Array | None) -> Array:
+        """Return the sum of a node's values, or its rows, up to each bin but the last."""
+        values = None if values is None else values[node.rows]
+        sums = [np.bincount(b[node.rows], values, self.n_bins) for b in self.bins]
+        return np.cumsum(sums, axis=1, dtype=float)[:, :-1]
 
 
 def among(node: Node, chosen: Rows) -> Node:
@@ -210,46 +316,11 @@ def among(node: Node, chosen: Rows) -> Node:
     return Node(rows, kept.reshape(len(node.order), len(rows)))
 
 
-def halves(table: Table, node: Node, split: Split) -> tuple[Node, Node]:
-    """Return the left and the right part of a split node."""
-    left = table.columns[split.column] < split.threshold
-    return among(node, left), among(node, ~left)
-
-
-def best_split(table: Table, node: Node, z: Array, min_node: int) -> Split:
-    """Return the first of the splits that gain most, over all columns and places at once.
-
-    With z centred in the node, the sum S and the weight L on the left and the weight R on
-    the right, a split gains S²(L + R)/(LR).
-    """
-    n_rows = len(node.rows)
-    if n_rows < 2 * min_node or len(node.order) == 0:
-        return Split(0.0)
-    total, factor = split_factors(table, node, min_node)
-    if total <= 0:
-        return Split(0.0)
-    centre = table.weigh(z)[node.rows].sum() / total
-    left = table.weigh(z - centre).take(node.order[:, : n_rows - min_node]).cumsum(axis=1)
-    gains = left[:, min_node - 1 :] ** 2 * factor
-    if table.tied:
-        gains[~steps(table, node, min_node)] = 0.0
-    column, place = divmod(int(gains.argmax()), gains.shape[1])
-    last = node.order[column, place + min_node - 1 : place + min_node + 1]
-    return Split(float(gains[column, place]), column, midway(*table.columns[column, last]))
-
-
-def split_factors(table: Table, node: Node, min_node: int) -> tuple[float, Array]:
-    """Return the weight of a node, and (L + R)/(LR) at each place it may be split."""
-    n_rows = len(node.rows)
-    if table.weights is None:
-        left = np.arange(min_node, n_rows - min_node + 1, dtype=float)
-        return float(n_rows), n_rows / (left * (n_rows - left))
-    total = float(table.weights[node.rows].sum())
-    left = table.weights.take(node.order[:, : n_rows - min_node]).cumsum(axis=1)
-    left = left[:, min_node - 1 :]
+def split_factors(left: Array, total: float) -> Array:
+    """Return (L + R)/(LR) for each L, or 0 where a side weighs next to nothing."""
     right = total - left
     heavy = np.minimum(left, right) > FEATHER * total
-    return total, np.divide(total, left * right, out=np.zeros_like(left), where=heavy)
+    return np.divide(total, left * right, out=np.zeros(left.shape), where=heavy)
 
 
 def steps(table: Table, node: Node, min_node: int) -> Rows:
@@ -259,10 +330,36 @@ def steps(table: Table, node: Node, min_node: int) -> Rows:
     return values[:, 1:] > values[:, :-1]
 
 
-def midway(below: float, above: float) -> float:
+def midway(below: Any, above: Any) -> Array:
     """Return the middle of two numbers, above the first even if they are neighbours."""
     middle = 0.5 * below + 0.5 * above
-    return float(middle if middle > below else above)
+    return np.asarray(np.where(middle > below, middle, above))
+
+
+def is_binned(n_rows: int) -> bool:
+    """Return whether a model that learns from so many rows sees bins only."""
+    return n_rows > BINNED_ABOVE
+
+
+def bin_edges(column: Array) -> Array:
+    """Return the thresholds between a column's bins.
+
+    Few values have a bin each. Of many, the bins begin at equal steps through the sorted
+    rows, or where the next value does. Other columns have no say in it, so a model that
+    does without some of them has the same bins.
+    """
+    ordered = np.sort(column)
+    starts = 1 + np.flatnonzero(ordered[1:] > ordered[:-1])
+    if len(starts) >= MOST_BINS:
+        steps = np.arange(1, MOST_BINS) * len(column) // MOST_BINS
+        found = np.searchsorted(starts, steps)
+        starts = np.unique(starts[found[found < len(starts)]])
+    return midway(ordered[starts - 1], ordered[starts])
+
+
+def bins(column: Array, edges: Array) -> NDArray[np.uint8]:
+    """Return the bin of each value: how many thresholds it does not lie below."""
+    return np.searchsorted(edges, column, side="right").astype(np.uint8)
 
 
 def leaf_of_rows(cuts: list[Cut], columns: Array) -> Index:
