@@ -408,7 +408,7 @@ def test_an_interrupt_leaves_with_130_and_no_files(table, tmp_path):
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=60)
-    assert running.returncode == cli.INTERRUPTED
+    assert running.returncode == cli.INTERRUPTED, err
     assert_one_sentence(err, "Interrupted.")
     assert list((tmp_path / "out").iterdir()) == []
 

@@ -170,6 +170,8 @@ def _tested(fitted: Sequence[Residuals]) -> NDArray[np.intp]:
 
 def _mean_over_repeats(fitted: Sequence[Residuals], per_repeat: list[Array]) -> Array:
     """Return each row's score, on average over the repeats that tested it."""
+    if len(per_repeat) == 1:
+        return per_repeat[0]
     rows = _tested(fitted)
     total = np.zeros((len(rows), per_repeat[0].shape[1]))
     times = np.zeros((len(rows), 1))

@@ -36,7 +36,9 @@ class Tests:
 def standard_error(scores: Array, clusters: Whole | None = None) -> Array:
     """Return the standard error of the scores' mean, robust to clusters where there are any."""
     if clusters is None:
-        return np.asarray(scores.std(axis=0) / np.sqrt(len(scores)))
+        # Column by column: all at once would take as much room again as the scores themselves.
+        spread = np.array([column.std() for column in scores.T])
+        return np.asarray(spread / np.sqrt(len(scores)))
     sums = _cluster_sums(scores, clusters)
     return np.asarray(np.sqrt(np.square(sums).sum(axis=0)) / len(scores))
 

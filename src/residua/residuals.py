@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -164,28 +165,27 @@ def engine_for(plan: Plan) -> Any:
     return engine if engine.supports(plan) else plain
 
 
-def gather(plan: Plan, outcomes: list[Outcome]) -> Residuals:
+def gather(plan: Plan, outcomes: Iterable[Outcome]) -> Residuals:
     """Return the outcomes of all folds put side by side, in the order of the rows."""
     rows = _tested_rows(plan)
     shapes = _shapes(plan, len(rows))
     arrays: dict[str, Array] = {}
     failures: dict[tuple[str, int], str] = {}
-    fitted: dict[tuple[int, str], Found] = {}
-    for tasks, outcome in _answered(plan, outcomes):
-        task = tasks[0]
-        if outcome.failure:
-            where = f"fold {task.fold + 1}: " if len(plan.folds) > 1 else ""
-            failures.setdefault((task.need, task.feature), where + outcome.failure)
-        else:
-            features = [task.feature for task in tasks]
-            fitted.setdefault((task.fold, task.need), []).append((features, outcome))
-    places = [_places(rows, test) for _, test in plan.folds]
-    for (fold, need), found in fitted.items():
-        for name, index, left in _LEFT[need](plan.data, *places[fold], found):
+    fits, seconds = dict.fromkeys(NEEDS, 0), dict.fromkeys(NEEDS, 0.0)
+    for (need, fold), answered in groupby(_answered(plan, outcomes), key=_kind):
+        found: Found = []
+        for tasks, outcome in answered:
+            _charge(plan, tasks, outcome, fits, seconds)
+            if outcome.failure:
+                where = f"fold {fold + 1}: " if len(plan.folds) > 1 else ""
+                failures.setdefault((need, tasks[0].feature), where + outcome.failure)
+            else:
+                found.append(([task.feature for task in tasks], outcome))
+        at = _places(rows, plan.folds[fold][1])
+        for name, index, left in _LEFT[need](plan.data, *at, found) if found else ():
             _put(arrays, name, shapes[name], index, left)
     for name in shapes.keys() - arrays.keys():
         arrays[name] = np.zeros(shapes[name])  # nothing of this kind could be fitted
-    fits, seconds = _cost(plan, outcomes)
     return Residuals(
         plan.data, rows, arrays, failures, fits, seconds, len(plan.folds), _n_train(plan)
     )
@@ -199,13 +199,18 @@ def _tested_rows(plan: Plan) -> Rows:
     return np.sort(np.concatenate(tests))
 
 
-def _answered(plan: Plan, outcomes: list[Outcome]) -> Iterator[tuple[list[Task], Outcome]]:
+def _answered(plan: Plan, outcomes: Iterable[Outcome]) -> Iterator[tuple[list[Task], Outcome]]:
     """Yield each outcome with the tasks it answers: one, or several in a row."""
     start = 0
     for outcome in outcomes:
         stop = start + outcome.count
         yield plan.tasks[start:stop], outcome
         start = stop
+
+
+def _kind(answered: tuple[list[Task], Outcome]) -> tuple[str, int]:
+    """Return the need and the fold that an outcome is for."""
+    return answered[0][0].need, answered[0][0].fold
 
 
 def _places(rows: Rows, test: Rows) -> tuple[Index, Index]:
@@ -332,15 +337,17 @@ def _prediction(outcome: Outcome) -> Array:
     return outcome.prediction
 
 
-def _cost(plan: Plan, outcomes: list[Outcome]) -> tuple[dict[str, int], dict[str, float]]:
-    """Return how many models each need took, and how many seconds."""
-    fits = dict.fromkeys(NEEDS, 0)
-    seconds = dict.fromkeys(NEEDS, 0.0)
-    for tasks, outcome in _answered(plan, outcomes):
-        need = tasks[0].need
-        fits[need] += sum(plan.models(task) for task in tasks) if need[0] == "x" else len(tasks)
-        seconds[need] += outcome.seconds
-        seconds["y_dropped"] += outcome.seconds_dropped
-        seconds["y_permuted"] += outcome.seconds_permuted
-        seconds["y_lazy"] += outcome.seconds_lazy
-    return fits, seconds
+def _charge(
+    plan: Plan,
+    tasks: list[Task],
+    outcome: Outcome,
+    fits: dict[str, int],
+    seconds: dict[str, float],
+) -> None:
+    """Add how many models an outcome took, and how many seconds."""
+    need = tasks[0].need
+    fits[need] += sum(plan.models(task) for task in tasks) if need[0] == "x" else len(tasks)
+    seconds[need] += outcome.seconds
+    seconds["y_dropped"] += outcome.seconds_dropped
+    seconds["y_permuted"] += outcome.seconds_permuted
+    seconds["y_lazy"] += outcome.seconds_lazy

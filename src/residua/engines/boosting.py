@@ -62,13 +62,8 @@ def supports(plan: Plan) -> bool:
     return all(columns[-1] - columns[0] == len(columns) - 1 for columns in owned)
 
 
-def run(plan: Plan) -> list[Outcome]:
-    """Return the outcomes of all tasks, in the order of the plan."""
-    return list(outcomes(plan))
-
-
-def outcomes(plan: Plan) -> Iterator[Outcome]:
-    """Yield the outcomes of all tasks: who takes them one by one needs to keep one fold only."""
+def run(plan: Plan) -> Iterator[Outcome]:
+    """Yield the outcomes of all tasks in the order of the plan: only one fold's need be kept."""
     for fold in range(len(plan.folds)):
         yield from _run_fold(plan, fold)
     _report(plan, 0, len(plan.tasks))

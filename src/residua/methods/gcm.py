@@ -105,7 +105,8 @@ def product_scale(residuals: Residuals) -> Array:
     """Return sd of the feature times sd of y: the size a product can have."""
     single, columns, _ = _by_width(residuals)
     scale = np.ones(residuals.data.n_features)
-    scale[single] = residuals.data.X[:, columns].std(axis=0) * np.sqrt(residuals.mean_loss)
+    spread = [residuals.data.X[:, column].std() for column in columns]
+    scale[single] = np.array(spread) * np.sqrt(residuals.mean_loss)
     return scale
 
 
@@ -113,9 +114,8 @@ def correlation_scale(residuals: Residuals) -> Array:
     """Return what a feature's estimate is divided by to read as a correlation."""
     single, columns, _ = _by_width(residuals)
     scale = np.ones(residuals.data.n_features)
-    if single:
-        x, y = residuals.x_given_rest[:, columns], residuals.y_given_rest[:, single]
-        squares = (np.average(left**2, axis=0, weights=residuals.weights) for left in (x, y))
-        size = np.sqrt(np.prod(list(squares), axis=0))
-        scale[single] = np.where(size > 0, size, 1.0)
+    for j, column in zip(single, columns, strict=True):
+        left = residuals.x_given_rest[:, column], residuals.y_given_rest[:, j]
+        x, y = (np.average(values**2, weights=residuals.weights) for values in left)
+        scale[j] = np.sqrt(x * y) or 1.0
     return scale
