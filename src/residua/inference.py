@@ -17,6 +17,8 @@ Whole = NDArray[np.intp]
 ALTERNATIVES = ("two-sided", "greater", "less")
 # Scores that vary by less than this share of their scale vary by rounding alone.
 ROUNDING = 1e-12
+# As many numbers are copied at once: 8 MB.
+AT_ONCE = 2**20
 SMALLEST_P = float(np.nextafter(0.0, 1.0))
 
 
@@ -33,12 +35,17 @@ class Tests:
     is_zero: NDArray[np.bool_]
 
 
+def column_blocks(n_rows: int, n_columns: int) -> list[slice]:
+    """Return the columns in blocks whose copy takes little room, one block for a small table."""
+    step = max(1, AT_ONCE // max(1, n_rows))
+    return [slice(first, first + step) for first in range(0, n_columns, step)]
+
+
 def standard_error(scores: Array, clusters: Whole | None = None) -> Array:
     """Return the standard error of the scores' mean, robust to clusters where there are any."""
     if clusters is None:
-        # Column by column: all at once would take as much room again as the scores themselves.
-        spread = np.array([column.std() for column in scores.T])
-        return np.asarray(spread / np.sqrt(len(scores)))
+        spread = [scores[:, some].std(axis=0) for some in column_blocks(*scores.shape)]
+        return np.asarray(np.concatenate(spread) / np.sqrt(len(scores)))
     sums = _cluster_sums(scores, clusters)
     return np.asarray(np.sqrt(np.square(sums).sum(axis=0)) / len(scores))
 

@@ -172,6 +172,7 @@ def gather(plan: Plan, outcomes: Iterable[Outcome]) -> Residuals:
     arrays: dict[str, Array] = {}
     failures: dict[tuple[str, int], str] = {}
     fits, seconds = dict.fromkeys(NEEDS, 0), dict.fromkeys(NEEDS, 0.0)
+    places = [_places(rows, test) for _, test in plan.folds]
     for (need, fold), answered in groupby(_answered(plan, outcomes), key=_kind):
         found: Found = []
         for tasks, outcome in answered:
@@ -181,8 +182,7 @@ def gather(plan: Plan, outcomes: Iterable[Outcome]) -> Residuals:
                 failures.setdefault((need, tasks[0].feature), where + outcome.failure)
             else:
                 found.append(([task.feature for task in tasks], outcome))
-        at = _places(rows, plan.folds[fold][1])
-        for name, index, left in _LEFT[need](plan.data, *at, found) if found else ():
+        for name, index, left in _LEFT[need](plan.data, *places[fold], found) if found else ():
             _put(arrays, name, shapes[name], index, left)
     for name in shapes.keys() - arrays.keys():
         arrays[name] = np.zeros(shapes[name])  # nothing of this kind could be fitted

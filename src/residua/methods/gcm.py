@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from residua.data import as_slice
-from residua.inference import covariance
+from residua.inference import column_blocks, covariance
 from residua.residuals import Residuals
 
 Array = NDArray[np.float64]
@@ -105,8 +105,9 @@ def product_scale(residuals: Residuals) -> Array:
     """Return sd of the feature times sd of y: the size a product can have."""
     single, columns, _ = _by_width(residuals)
     scale = np.ones(residuals.data.n_features)
-    spread = [residuals.data.X[:, column].std() for column in columns]
-    scale[single] = np.array(spread) * np.sqrt(residuals.mean_loss)
+    for some in column_blocks(residuals.data.n_rows, len(single)):
+        spread = residuals.data.X[:, columns[some]].std(axis=0)
+        scale[single[some]] = spread * np.sqrt(residuals.mean_loss)
     return scale
 
 
@@ -114,8 +115,9 @@ def correlation_scale(residuals: Residuals) -> Array:
     """Return what a feature's estimate is divided by to read as a correlation."""
     single, columns, _ = _by_width(residuals)
     scale = np.ones(residuals.data.n_features)
-    for j, column in zip(single, columns, strict=True):
-        left = residuals.x_given_rest[:, column], residuals.y_given_rest[:, j]
-        x, y = (np.average(values**2, weights=residuals.weights) for values in left)
-        scale[j] = np.sqrt(x * y) or 1.0
+    for some in column_blocks(len(residuals.rows), len(single)):
+        x, y = residuals.x_given_rest[:, columns[some]], residuals.y_given_rest[:, single[some]]
+        squares = (np.average(left**2, axis=0, weights=residuals.weights) for left in (x, y))
+        size = np.sqrt(np.prod(list(squares), axis=0))
+        scale[single[some]] = np.where(size > 0, size, 1.0)
     return scale
