@@ -16,7 +16,7 @@ def by_task(plan, outcomes):
             single.append(outcome)
             continue
         data, test, need = plan.data, plan.folds[tasks[0].fold][1], tasks[0].need
-        owned = [list(data.features[task.feature].columns) for task in tasks]
+        owned = [list(plan.targets_of(task.feature)) for task in tasks]
         prediction = outcome.prediction
         if outcome.left is not None:
             target = data.y[test] if need[0] == "y" else data.X[np.ix_(test, np.hstack(owned))].T

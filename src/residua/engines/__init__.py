@@ -25,6 +25,8 @@ from residua.splits import Fold
 
 Array = NDArray[np.float64]
 Progress = Callable[[int, int], None]
+# What takes a model of y on all columns.
+OF_FULL_MODEL = {"y_given_all", "y_dropped", "y_permuted", "y_lazy", "y_direction"}
 LAZY_CHOICES = ("loo", "cv", "each")
 
 
@@ -88,7 +90,11 @@ class Lazy:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is to be fitted: the data, the folds, the learner and what the methods need."""
+    """All that is to be fitted: the data, the folds, the learner and what the methods need.
+
+    `targets`, (rows, features), are predicted from the rest in the place of the features' own
+    columns. Of the tasks that the needs ask for, `only` these are done.
+    """
 
     data: Dataset
     learner: Learner
@@ -100,6 +106,8 @@ class Plan:
     lazy: Lazy = Lazy()
     n_jobs: int = 1
     progress: Progress | None = field(default=None, compare=False)
+    targets: Array | None = None
+    only: frozenset[Task] | None = None
 
     @cached_property
     def tasks(self) -> list[Task]:
@@ -107,21 +115,30 @@ class Plan:
         testable = [j for j, f in enumerate(self.data.features) if f.columns]
         tasks = []
         for fold in range(len(self.folds)):
-            if self.needs & {"y_given_all", "y_dropped", "y_permuted", "y_lazy"}:
+            if self.needs & OF_FULL_MODEL:
                 tasks.append(Task("y_given_all", fold))
             for need in ("y_given_rest", "x_given_rest"):
                 if need in self.needs:
                     tasks += [Task(need, fold, j) for j in testable]
-        return tasks
+        return tasks if self.only is None else [task for task in tasks if task in self.only]
 
     @cached_property
     def inputs(self) -> Array:
         """Return the columns as the learner takes them: with gaps, or with gaps filled."""
         return self.data.inputs(gaps=self.learner.takes_gaps)
 
+    @property
+    def x_targets(self) -> Array:
+        """Return what is predicted from the rest: the columns, or targets in their place."""
+        return self.data.X if self.targets is None else self.targets
+
+    def targets_of(self, feature: int) -> tuple[int, ...]:
+        """Return the columns of `x_targets` that are predicted without a feature."""
+        return self.data.features[feature].columns if self.targets is None else (feature,)
+
     def models(self, task: Task) -> int:
         """Return how many models a task fits: a feature of d columns takes d."""
-        return len(self.data.features[task.feature].columns) if task.need == "x_given_rest" else 1
+        return len(self.targets_of(task.feature)) if task.need == "x_given_rest" else 1
 
     @property
     def held(self) -> list[tuple[int, ...]]:

@@ -229,10 +229,10 @@ class Grounds:
         return (owned[0], owned[-1] + 1) if owned else (0, 0)
 
     def targets(self, columns: NDArray[np.intp]) -> Array:
-        """Return the training rows of some columns, as rows."""
-        if not self.binned:
+        """Return the training rows of some columns of what is predicted, as rows."""
+        if not self.binned and self.plan.targets is None:
             return np.asarray(self.table.columns[columns, : self.n_train])
-        return np.stack([self.data.X[self.train, k] for k in columns])
+        return np.stack([self.plan.x_targets[self.train, k] for k in columns])
 
     def as_in_table(self, values: Array) -> NDArray[Any]:
         """Return a value for each column as the table has it: itself, or its bin."""
@@ -285,9 +285,9 @@ class Job:
         spans = [grounds.columns(task.feature) for task in self.x_tasks]
         if not spans:
             return y, np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
-        columns = np.concatenate([np.arange(*span) for span in spans])
-        low, high = np.repeat(spans, [stop - start for start, stop in spans], axis=0).T
-        return np.concatenate([y, grounds.targets(columns)]), low, high
+        owned = [grounds.plan.targets_of(task.feature) for task in self.x_tasks]
+        low, high = np.repeat(spans, [len(columns) for columns in owned], axis=0).T
+        return np.concatenate([y, grounds.targets(np.concatenate(owned))]), low, high
 
     def _make_models(self, targets: Array, room: int, low: Any, high: Any) -> parts.Models:
         grounds, classes, count = self.grounds, self.n_classes > 0, len(targets)

@@ -465,7 +465,7 @@ def _fit_feature(job: FoldJob, feature: int, work: Workspace) -> dict[Task, Outc
     """Return the outcomes of y and of a feature on the rest, which share a kernel."""
     begin = time.perf_counter()
     tasks, columns = job.tasks[feature], job.columns(feature)
-    targets = [job.y if task.need == "y_given_rest" else _x(job, columns) for task in tasks]
+    targets = [job.y if task.need == "y_given_rest" else _x(job, feature) for task in tasks]
     alone = len(columns.kept) == 0
     model = None if alone else _fit_model(job.space, columns, _side_by_side(targets), work)
     if model is None:
@@ -488,10 +488,13 @@ def _y(plan: Plan, space: Space) -> Targets:
     return Targets(values, Scale.of(values, space.weights))
 
 
-def _x(job: FoldJob, columns: Columns) -> Targets:
-    """Return a feature's columns in the training rows."""
-    values = np.take(job.data.X[:, columns.gone], job.space.rows, axis=0)
-    return Targets(values, Scale(*(part[columns.gone] for part in job.space.scale)))
+def _x(job: FoldJob, feature: int) -> Targets:
+    """Return a feature's columns in the training rows, or what is predicted in their place."""
+    own = list(job.plan.targets_of(feature))
+    values = np.take(job.plan.x_targets[:, own], job.space.rows, axis=0)
+    if job.plan.targets is not None:
+        return Targets(values, Scale.of(values, job.space.weights))
+    return Targets(values, Scale(*(part[own] for part in job.space.scale)))
 
 
 def _side_by_side(targets: list[Targets]) -> Targets:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from typing import Any, Protocol
@@ -137,13 +137,13 @@ def _answered(plan: Plan, fitted: FoldFit, tasks: list[Task], seconds: float) ->
     answers: dict[str, Answer] = {}
     if "y_given_all" in needs:
         answers["y_given_all"] = _full_model(plan, fitted, tasks[0].fold, seconds)
-    if isinstance(fitted, LinearFold) and fitted.is_whole:
+    if isinstance(fitted, LinearFold) and fitted.is_whole and plan.only is plan.targets is None:
         return answers | _left_over(plan, fitted, tasks[0].fold, needs, seconds)
     if "y_given_rest" in needs:
         owned = [(j,) for j in range(plan.data.n_features)]
         answers["y_given_rest"] = _models_of(plan, fitted, fitted.y_given_rest, owned, seconds)
     if "x_given_rest" in needs:
-        columns = [feature.columns for feature in plan.data.features]
+        columns = [plan.targets_of(j) for j in range(plan.data.n_features)]
         answers["x_given_rest"] = _models_of(plan, fitted, fitted.x_given_rest, columns, seconds)
     return answers
 
@@ -219,6 +219,8 @@ def _models_of(
     each = seconds + own / plan.data.n_features
 
     def together(tasks: list[Task]) -> list[Outcome]:
+        if len(tasks) == 1 or not fitted.sound.all():
+            return one_by_one(tasks)
         rows = [row for task in tasks for row in owned[task.feature]]
         whole = predictions if rows == list(range(len(predictions))) else predictions[rows]
         return [Outcome(whole, seconds=each * len(tasks), count=len(tasks))]
@@ -231,7 +233,7 @@ def _models_of(
             for t in tasks
         ]
 
-    return together if fitted.sound.all() and plan.data.n_features > 1 else one_by_one
+    return together
 
 
 def _own(predictions: Array, task: Task, rows: tuple[int, ...]) -> Array:
@@ -255,7 +257,8 @@ class LinearFold:
 
     On the test rows, `centred` holds the columns of X less their training means `centre`, and
     `left` what is left of them given the rest, a row per column; `slope` is that of y on each
-    and `full` the prediction of y from all.
+    and `full` the prediction of y from all. `instead` are the predictions of the plan's targets,
+    where it has any.
     """
 
     features: Sequence[Feature]
@@ -265,6 +268,7 @@ class LinearFold:
     left: Array
     sound: Flags
     full: Array
+    instead: Array | None = None
 
     @classmethod
     def of(cls, plan: Plan, fold: int) -> LinearFold | None:
@@ -280,7 +284,12 @@ class LinearFold:
         if plan.needs & {"y_given_rest", "x_given_rest"}:
             left, sound = solved.left(centred, data.features)
         full = scale.mean + solved.slope @ centred
-        return cls(data.features, solved.slope, scale.centre, centred, left, sound, full)
+        fitted = cls(data.features, solved.slope, scale.centre, centred, left, sound, full)
+        if plan.targets is None:
+            return fitted
+        if not isinstance(solved, Triangle) or plan.learner != Linear():
+            return None
+        return replace(fitted, instead=_targets_given_rest(plan, fold, fitted, columns[:-1]))
 
     @property
     def is_whole(self) -> bool:
@@ -304,7 +313,9 @@ class LinearFold:
         return left
 
     def x_given_rest(self) -> Array:
-        """Return the prediction of each column without its feature."""
+        """Return the prediction of each column, or target, without its feature."""
+        if self.instead is not None:
+            return self.instead
         prediction = self.centred - self.left
         prediction += self.centre[:, None]
         return prediction
@@ -312,6 +323,24 @@ class LinearFold:
     def parts(self) -> Array:
         """Return what each feature adds to the prediction of y."""
         return by_feature(self.slope, self.centred, self.features)
+
+
+def _targets_given_rest(plan: Plan, fold: int, fitted: LinearFold, columns: Array) -> Array:
+    """Return the prediction of each feature's target without that feature, a row each."""
+    assert plan.targets is not None
+    train = plan.folds[fold][0]
+    weights = None if plan.data.weights is None else plan.data.weights[train]
+    targets = plan.targets[train]
+    means = np.average(targets, axis=0, weights=weights)
+    targets = targets - means
+    if weights is not None:
+        targets *= np.sqrt(weights)[:, None]
+    slopes = np.linalg.lstsq(columns.T, targets, rcond=None)[0]
+    prediction = slopes.T @ fitted.centred + means[:, None]
+    for j, feature in enumerate(plan.data.features):
+        own = list(feature.columns)
+        prediction[j] -= slopes[own, j] @ fitted.left[own]
+    return prediction
 
 
 def _tested(plan: Plan, fold: int, scale: Scale, columns: Array) -> Array:

@@ -435,9 +435,13 @@ def _inputs(plan: Plan, task: Task) -> Rows:
 
 def _targets(plan: Plan, shared: Shared, task: Task) -> list[Target]:
     """Return what the models of a task learn: y, or each column of a feature."""
-    if task.need == "x_given_rest":
+    if task.need != "x_given_rest":
+        return [shared.y]
+    if plan.targets is None:
         return [shared.column(c) for c in plan.data.features[task.feature].columns]
-    return [shared.y]
+    train = plan.folds[task.fold][0]
+    shares = shared.weights[:, 0] / shared.weights.sum()
+    return [_y_target(plan.targets[train, task.feature], 0, shares)]
 
 
 def _predicted(models: list[Trained], Z: Array, task: Task) -> Array:

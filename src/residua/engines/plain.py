@@ -190,14 +190,14 @@ def _finite(prediction: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _predict_feature(plan: Plan, task: Task) -> Array:
-    """Return predictions of each column of a feature from the rest."""
+    """Return predictions of each column of a feature, or its target, from the rest."""
     data, (train, test) = plan.data, plan.folds[task.fold]
     rest = data.without(task.feature)
     test_inputs = _part(plan, test, rest)
     weights = None if data.weights is None else data.weights[train]
     predictions = []
-    for column in data.features[task.feature].columns:
-        target = data.X[:, column]
+    for column in plan.targets_of(task.feature):
+        target = plan.x_targets[:, column]
         model = _fitted(plan, task.fold, rest, target, 0, of_feature=True)
         mean = np.average(target[train], weights=weights)
         predictions.append(

@@ -76,6 +76,7 @@ class Basis:
     weights: Array
     X_test: Array
     mean: Array
+    x_targets: Array
 
     @classmethod
     def of(cls, plan: Plan, fold: int, *, smoothest: bool = False) -> Basis:
@@ -87,7 +88,10 @@ class Basis:
         through = Term.smoothest if smoothest else Term.through
         terms = [through(x, weights) for x in X.T]
         mean = np.average(X_train, axis=0, weights=given)
-        return cls(terms, X, y, weights, X_test, mean)
+        x_targets = X
+        if plan.targets is not None:
+            x_targets = counted(rows_of(plan.targets, train), rows_of(data.y, train), given)[0]
+        return cls(terms, X, y, weights, X_test, mean, x_targets)
 
     @property
     def in_sample(self) -> bool:
@@ -166,11 +170,24 @@ def rows_of(values: Array, rows: Rows) -> Array:
     return values[rows]
 
 
+def owners(plan: Plan) -> list[int]:
+    """Return the feature that each of the plan's x targets belongs to."""
+    owner = [-1] * plan.x_targets.shape[1]
+    for j in range(plan.data.n_features):
+        for column in plan.targets_of(j):
+            owner[column] = j
+    return owner
+
+
 @dataclass(frozen=True)
 class Curves:
-    """A fold's full model: `y` are the coefficients of y on everything."""
+    """A fold's full model: `y` are the coefficients of y on everything.
+
+    `owner` is the feature without which each of the basis' `x_targets` is predicted.
+    """
 
     features: Sequence[Feature]
+    owner: Sequence[int]
     basis: Basis
     y: Array
 
@@ -234,10 +251,10 @@ class FixedFold(Curves):
         y = cho_solve(factor, basis.products(basis.y))
         X = inverse = np.empty((0, 0))
         if "x_given_rest" in plan.needs:
-            X = cho_solve(factor, basis.products(basis.X)).T
+            X = cho_solve(factor, basis.products(basis.x_targets)).T
         if plan.needs & {"y_given_rest", "x_given_rest"}:
             inverse = lapack.dpotri(factor[0], overwrite_c=True)[0]
-        return cls(plan.data.features, basis, y, X, inverse)
+        return cls(plan.data.features, owners(plan), basis, y, X, inverse)
 
     def y_given_rest(self) -> Array:
         """Return the prediction of y without each feature."""
@@ -246,11 +263,8 @@ class FixedFold(Curves):
         return self.basis.predicted(self._without(blocks, everything))
 
     def x_given_rest(self) -> Array:
-        """Return the prediction of each column without its feature."""
-        blocks = [np.empty(0, dtype=np.intp)] * len(self.X)
-        for feature in self.features:
-            for column in feature.columns:
-                blocks[column] = self.basis.owned(feature.columns)
+        """Return the prediction of each target without its feature."""
+        blocks = [self.basis.owned(self.features[j].columns) for j in self.owner]
         return self.basis.predicted(self._without(blocks, self.X))
 
     def _without(self, blocks: Sequence[Rows], coefficients: Array) -> Array:
@@ -282,16 +296,17 @@ class WideFold(Curves):
         wants_y, wants_x = (need in plan.needs for need in ("y_given_rest", "x_given_rest"))
         features, n_test = plan.data.features, len(basis.X_test)
         y_rest = np.empty((len(features) if wants_y else 0, n_test))
-        X_rest = np.empty((len(basis.terms) if wants_x else 0, n_test))
+        X_rest = np.empty((basis.x_targets.shape[1] if wants_x else 0, n_test))
         for some in batches(features if wants_y or wants_x else []):
-            own = [f.columns if wants_x else () for f in features[some]]
+            numbers = range(*some.indices(len(features)))
+            own = [plan.targets_of(j) if wants_x else () for j in numbers]
             targets = [[*([0] if wants_y else []), *(1 + c for c in columns)] for columns in own]
             found = dual.without([f.columns for f in features[some]], targets)
             if wants_y:
                 y_rest[some] = [predictions[0] for predictions in found]
             for columns, predictions in zip(own, found, strict=True):
                 X_rest[list(columns)] = predictions[len(predictions) - len(columns) :]
-        return cls(features, basis, dual.y_coefficients(), y_rest, X_rest)
+        return cls(features, owners(plan), basis, dual.y_coefficients(), y_rest, X_rest)
 
     def y_given_rest(self) -> Array:
         """Return the prediction of y without each feature."""
@@ -368,7 +383,7 @@ class Dual:
         S.flat[:: len(S) + 1] += penalty[free]
         S_inverse = inverse_of(S)
         E = UF @ S_inverse
-        targets = root[:, None] * np.column_stack([basis.y, basis.X])
+        targets = root[:, None] * np.column_stack([basis.y, basis.x_targets])
         U -= E @ UF.T
         a, left = E.T @ targets, U @ targets
         return cls(basis, penalty, free, a, left, E, S_inverse, U, F_test, kernel)
@@ -431,7 +446,7 @@ class Dual:
         """Return predictions for the training rows from what is left there."""
         prediction = -left.T / np.sqrt(self.basis.weights)
         for row, target in zip(prediction, wanted, strict=True):
-            row += self.basis.X[:, target - 1] if target else self.basis.y
+            row += self.basis.x_targets[:, target - 1] if target else self.basis.y
         return prediction
 
 
@@ -466,6 +481,7 @@ class ChosenFold(Curves):
     squares: Array
     totals: Array
     means: Array
+    asked: frozenset[int]
 
     @classmethod
     def of(cls, plan: Plan, fold: int) -> ChosenFold | None:
@@ -476,7 +492,7 @@ class ChosenFold(Curves):
         if not may_bend(1 + a_line.sum() - most, len(basis.y)):
             basis = replace(basis, terms=[term.first(1) for term in basis.terms])
         lines, bends = lines_and_bends(basis.terms)
-        targets = np.column_stack([basis.y, basis.X])
+        targets = np.column_stack([basis.y, basis.x_targets])
         means = basis.weights @ targets
         targets -= means
         G, products = basis.gram(), basis.products(targets)
@@ -490,8 +506,9 @@ class ChosenFold(Curves):
         totals = np.einsum("i,ij,ij->j", basis.weights, targets, targets)  # without a copy
         squares = totals - np.sum(products[lines] * beta, axis=0)
         shared = cls(
-            plan.data.features, basis, np.empty(0),
+            plan.data.features, owners(plan), basis, np.empty(0),
             lines, bends, inverse, T, beta, own, right, squares, totals, means,
+            frozenset(task.feature for task in plan.tasks if task.fold == fold),
         )  # fmt: skip
         if plan.data.classes or plan.needs <= {"y_given_rest", "x_given_rest"}:
             return shared
@@ -499,15 +516,18 @@ class ChosenFold(Curves):
 
     def y_given_rest(self) -> Array:
         """Return the prediction of y without each feature."""
-        reduced = [self._fit(feature.columns, 0) for feature in self.features]
-        return self.basis.predicted(np.array(reduced))
+        reduced = np.zeros((len(self.features), self.basis.width))
+        for j, feature in enumerate(self.features):
+            if j in self.asked:
+                reduced[j] = self._fit(feature.columns, 0)
+        return self.basis.predicted(reduced)
 
     def x_given_rest(self) -> Array:
-        """Return the prediction of each column without its feature."""
-        reduced = np.zeros((len(self.basis.terms), self.basis.width))
-        for feature in self.features:
-            for column in feature.columns:
-                reduced[column] = self._fit(feature.columns, 1 + column)
+        """Return the prediction of each target without its feature, where it is asked for."""
+        reduced = np.zeros((len(self.owner), self.basis.width))
+        for target, j in enumerate(self.owner):
+            if j in self.asked:
+                reduced[target] = self._fit(self.features[j].columns, 1 + target)
         return self.basis.predicted(reduced)
 
     def _fit(self, without: Sequence[int], target: int) -> Array:
