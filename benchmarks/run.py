@@ -37,7 +37,8 @@ from sklearn.linear_model import LinearRegression
 
 import residua
 from residua.assess import prepare
-from residua.residuals import engine_for, fit_residuals
+from residua.fitting import engine_for
+from residua.residuals import fit_residuals
 
 warnings.filterwarnings("ignore")
 HERE = Path(__file__).parent

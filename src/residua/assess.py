@@ -11,7 +11,7 @@ from residua.data import Dataset
 from residua.engines import Lazy, Plan, Progress
 from residua.errors import InputError, is_whole
 from residua.learners import Learner, get_learner
-from residua.methods import Chooser, Method, get_methods
+from residua.methods import AnyMethod, Method, get_methods
 from residua.residuals import fit_residuals
 from residua.result import Result
 from residua.splits import make_splits
@@ -99,7 +99,7 @@ class Job:
 
     data: Dataset
     learner: Learner
-    methods: Sequence[Method | Chooser]
+    methods: Sequence[AnyMethod]
     options: Options
     n_jobs: int = 1
 
@@ -147,7 +147,9 @@ def prepare(
     options = Options(**choices)
     if paper:
         options = options.as_in_the_paper()
-    chosen = get_methods(methods, validity=options.validity, paper=options.paper)
+    chosen = get_methods(
+        methods, validity=options.validity, paper=options.paper, in_sample=options.in_sample
+    )
     job = Job(data, get_learner(learner), chosen, options, n_jobs)
     _check(job)
     return job
@@ -161,7 +163,13 @@ def _continued(progress: Progress | None, repeat: int, repeats: int) -> Progress
 
 
 def _check_methods(job: Job) -> None:
-    """Raise a sentence where a method is not for this learner or target."""
+    """Raise a sentence where a method is not for this learner, target or split."""
+    held_out = [m.name for m in job.methods if isinstance(m, Method) and m.held_out]
+    if held_out and job.options.in_sample:
+        raise InputError(
+            f"{held_out[0]} tests a function that it first learns, so it needs held-out rows. "
+            "Use splits=5, or gcm and loco in sample."
+        )
     limited = [m for m in job.methods if isinstance(m, Method) and m.learners]
     for method in limited:
         if job.learner.name not in method.learners:

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from residua.data import Dataset
 from residua.errors import InputError, is_whole, listed, short
-from residua.inference import ALTERNATIVES, Tests, combine_repeats, mean_test
+from residua.fitting import ENGINES
+from residua.inference import ALTERNATIVES, Tests, combine_repeats, mean_test, normal_quantile
 from residua.learners import Learner
-from residua.methods import Chooser, Method
+from residua.methods import AnyMethod, Chooser, Combination, Method
 from residua.methods.choice import Choice
 from residua.randomness import stream
-from residua.residuals import ENGINES, Residuals
+from residua.residuals import Residuals
 from residua.result import Result
 from residua.selection import adjust, strongest
 from residua.splits import describe
@@ -94,7 +95,7 @@ class Chosen:
     seconds: float
 
 
-def choose(methods: Sequence[Method | Chooser], data: Dataset, seed: int) -> dict[str, Chosen]:
+def choose(methods: Sequence[AnyMethod], data: Dataset, seed: int) -> dict[str, Chosen]:
     """Return what each chooser among the methods chose."""
     chosen = {}
     for method in methods:
@@ -109,7 +110,7 @@ def choose(methods: Sequence[Method | Chooser], data: Dataset, seed: int) -> dic
 def conclude(
     fitted: Sequence[Residuals],
     learner: Learner,
-    methods: Sequence[Method | Chooser],
+    methods: Sequence[AnyMethod],
     options: Options,
     chosen: Mapping[str, Chosen],
 ) -> Result:
@@ -122,8 +123,12 @@ def conclude(
         if isinstance(method, Chooser):
             tables.append(_chosen_rows(method, fitted[0].data, chosen[method.name].choice, options))
             continue
+        if isinstance(method, Combination):
+            parts = [t for t in tables if t["method"].iloc[0] in method.parts]
+            tables.append(_combined_rows(method, fitted[0].data, parts, options))
+            continue
         per_repeat = [score(method, residuals, options, r) for r, residuals in enumerate(fitted)]
-        tests = [_test(method, *pair, options) for pair in zip(fitted, per_repeat, strict=True)]
+        tests = [_test(method, fitted[r], s, options, r) for r, s in enumerate(per_repeat)]
         tables.append(_rows(method, fitted, combine_repeats(tests), options))
         scores[method.name] = _mean_over_repeats(fitted, per_repeat)
     table = pd.concat(tables, ignore_index=True)
@@ -151,7 +156,12 @@ def score(method: Method, residuals: Residuals, options: Options, repeat: int) -
     return method.score(residuals, stream(options.seed, method.name, repeat))
 
 
-def _test(method: Method, residuals: Residuals, scores: Array, options: Options) -> Tests:
+def _test(
+    method: Method, residuals: Residuals, scores: Array, options: Options, repeat: int
+) -> Tests:
+    if method.test is not None:
+        rng = stream(options.seed, method.name, "test", repeat)
+        return method.test(residuals, scores, rng, options.confidence)
     degrees = None if method.degrees is None else method.degrees(residuals)
     return mean_test(
         scores,
@@ -257,6 +267,40 @@ def _chosen_rows(method: Chooser, data: Dataset, choice: Choice, options: Option
     )
 
 
+def _combined_rows(
+    method: Combination, data: Dataset, parts: list[pd.DataFrame], options: Options
+) -> pd.DataFrame:
+    """Return the tidy rows of a combination: p-values, and a statistic of the same level."""
+    import pandas as pd
+
+    empty = np.full(data.n_features, np.nan)
+    p_value = np.minimum(1.0, len(parts) * np.min([part["p_value"] for part in parts], axis=0))
+    statistic = normal_quantile(p_value / 2)
+    adjusted = adjust(p_value, options.correction)
+    statuses = list(zip(*(part["status"].tolist() for part in parts), strict=True))
+    status = ["ok" if "ok" in own else own[0] for own in statuses]
+    ok = np.array([s == "ok" for s in status])
+    return pd.DataFrame(
+        {
+            "method": method.name,
+            "feature": data.names,
+            "estimate": empty,
+            "std_error": empty,
+            "low": empty,
+            "high": empty,
+            "statistic": np.where(ok, statistic, 0.0),
+            "p_value": p_value,
+            "p_adjusted": adjusted,
+            "selected": ok & _selected(p_value, adjusted, statistic, options),
+            "status": status,
+            "df": np.zeros(data.n_features, dtype=np.intp),
+            "effect": empty,
+            "effect_low": empty,
+            "effect_high": empty,
+        }
+    )
+
+
 def _status(method: Method, fitted: Sequence[Residuals], tests: Tests, j: int) -> str:
     if not fitted[0].data.features[j].columns:
         return "constant"
@@ -316,7 +360,7 @@ def _explained_once(residuals: Residuals) -> Iterable[tuple[tuple[str, str], flo
 def _about(
     fitted: Sequence[Residuals],
     learner: Learner,
-    methods: Sequence[Method | Chooser],
+    methods: Sequence[AnyMethod],
     options: Options,
     chosen: Mapping[str, Chosen],
 ) -> dict[str, Any]:
@@ -365,9 +409,10 @@ def _about(
     }
 
 
-def _alternative(method: Method | Chooser, options: Options) -> str:
-    chooses = isinstance(method, Chooser)
-    return method.alternative if chooses else options.alternative or method.alternative
+def _alternative(method: AnyMethod, options: Options) -> str:
+    if isinstance(method, Method):
+        return options.alternative or method.alternative
+    return method.alternative
 
 
 def fingerprint(data: Dataset) -> str:

@@ -123,7 +123,7 @@ def compile_note(plan: Plan) -> str:
     from pathlib import Path
 
     from residua import engines
-    from residua.residuals import engine_for
+    from residua.fitting import engine_for
 
     name = engine_for(plan).__name__.rsplit(".", 1)[-1]
     compiled = {"boosting": "boosting_kernels", "kernel": "kernel_solver", "network": "network"}

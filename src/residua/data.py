@@ -115,6 +115,12 @@ class Dataset:
     def task(self) -> str:
         return "classification" if self.classes else "regression"
 
+    def above_first(self, prediction: Array) -> Array:
+        """Return a prediction of numbers, or the chances of all classes but the first."""
+        if not self.classes:
+            return prediction
+        return prediction[:, 1] if self.n_classes == 2 else prediction[:, 1:]
+
     @property
     def n_classes(self) -> int:
         """Return the number of classes, 0 for a target of numbers."""

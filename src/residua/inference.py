@@ -120,6 +120,13 @@ def chi_squared_p(statistic: float, degrees: int) -> float:
     return max(float(chi2.sf(statistic, degrees)), SMALLEST_P)
 
 
+def normal_quantile(p_value: Array) -> Array:
+    """Return the number that a normal exceeds with this probability."""
+    from scipy.stats import norm
+
+    return np.asarray(norm.isf(p_value))
+
+
 def quantile(level: float) -> float:
     """Return a normal quantile."""
     from scipy.stats import norm

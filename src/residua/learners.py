@@ -6,7 +6,7 @@ into a fresh `Model` for each fit. Defaults are those of the R packages in the p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -56,6 +56,19 @@ class Learner:
 
 
 @dataclass(frozen=True)
+class Mean(Learner):
+    """The mean, or the share of each class: what is left when nothing can be learned."""
+
+    name: ClassVar[str] = "mean"
+    about: ClassVar[str] = "the mean: a yardstick for the others"
+
+    def model(self, fit: Fit) -> Model:
+        from residua.estimators.mean import MeanModel
+
+        return MeanModel(n_classes=fit.n_classes)
+
+
+@dataclass(frozen=True)
 class Linear(Learner):
     """Least squares (R's lm), or ridge; logistic regression for classes.
 
@@ -79,20 +92,30 @@ class Linear(Learner):
 
 @dataclass(frozen=True)
 class Splines(Learner):
-    """A smooth curve per column (R's gam::gam with s(x, df = 4)); df="gcv" lets the data choose."""
+    """A smooth curve per column (R's gam::gam with s(x, df = 4)); df="gcv" lets the data choose.
+
+    A list of df has one for each column of the table.
+    """
 
     name: ClassVar[str] = "splines"
     about: ClassVar[str] = "additive smooth curves (R gam); df=4, or df='gcv' chosen by the data"
-    df: float | str = 4
+    df: float | str | tuple[float, ...] = 4
 
     def __post_init__(self) -> None:
-        if self.df != "gcv":
+        if isinstance(self.df, list):
+            object.__setattr__(self, "df", tuple(self.df))
+        if self.df != "gcv" and not isinstance(self.df, tuple):
             _at_least(self, 1, "df")
 
     def model(self, fit: Fit) -> Model:
         from residua.estimators.splines import AdditiveSplines
 
-        return AdditiveSplines(df=self.df, n_classes=fit.n_classes)
+        df = self.df
+        if isinstance(df, tuple):
+            if fit.columns and fit.columns[-1] >= len(df):
+                raise InputError(f"Splines(df=…) has {len(df)} numbers: give one for each column.")
+            df = tuple(df[column] for column in fit.columns)
+        return AdditiveSplines(df=df, n_classes=fit.n_classes)
 
 
 @dataclass(frozen=True)
@@ -252,8 +275,48 @@ class Estimator(Learner):
         return {"name": self.name, "estimator": repr(self)}
 
 
+@dataclass(frozen=True)
+class Auto(Learner):
+    """The best of several learners, for y and for each feature apart, by cross-validation.
+
+    Errors are compared inside the training rows of each fold, so the tested rows have no say.
+    `candidates` are the learners to choose from; none means those of `residua.choosing`. `stack`
+    mixes them in proportions chosen likewise, instead of taking the best.
+    """
+
+    name: ClassVar[str] = "auto"
+    about: ClassVar[str] = "the best of mean, linear, splines, boosting, kernel ridge, for each"
+    candidates: tuple[Any, ...] = ()
+    stack: bool = False
+
+    def __post_init__(self) -> None:
+        given = self.candidates
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise InputError(
+                f"Auto(candidates={short(repr(given))}) must be a list of learners, such as "
+                "['linear', 'boosting']."
+            )
+        learners = tuple(dict.fromkeys(get_learner(candidate) for candidate in given))
+        if any(isinstance(learner, Auto) for learner in learners):
+            raise InputError("Auto(candidates=…) cannot hold 'auto' itself: name other learners.")
+        object.__setattr__(self, "candidates", learners)
+        if not isinstance(self.stack, bool):
+            raise InputError(f"Auto(stack={self.stack!r}) must be True or False.")
+
+    def check(self, *, n_classes: int, weighted: bool) -> None:
+        """Raise a sentence where a candidate cannot serve."""
+        for learner in self.candidates:
+            learner.check(n_classes=n_classes, weighted=weighted)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings as plain values."""
+        candidates = [learner.settings() for learner in self.candidates]
+        return {"name": self.name, "candidates": candidates, "stack": self.stack}
+
+
 LEARNERS: dict[str, type[Learner]] = {
-    kind.name: kind for kind in (Linear, Splines, Boosting, Kernel, Network, SingleIndex)
+    kind.name: kind
+    for kind in (Auto, Linear, Splines, Boosting, Kernel, Network, SingleIndex, Mean)
 }
 
 
@@ -286,6 +349,8 @@ def from_settings(settings: Mapping[str, Any]) -> Learner:
     """Return the learner that `settings()` described."""
     name = settings["name"]
     given = {setting: value for setting, value in settings.items() if setting != "name"}
+    if name == Auto.name:
+        given["candidates"] = [from_settings(candidate) for candidate in given["candidates"]]
     return with_settings(LEARNERS[name], name, given)
 
 

@@ -28,7 +28,7 @@ def read_call(text: str, *, what: str, known: Mapping[str, Any]) -> tuple[str, d
     >>> read_call("boosting(trees=200)", what="learner", known={"boosting": None})
     ('boosting', {'trees': 200})
     """
-    match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text, re.DOTALL)
+    match = re.fullmatch(r"\s*([\w+-]+)\s*(?:\((.*)\))?\s*", text, re.DOTALL)
     name = match[1].lower() if match else text
     if match is None or name not in known:
         raise InputError(f"There is no {what} '{name}'.{did_you_mean(name, known)}")

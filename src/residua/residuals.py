@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
@@ -12,15 +12,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from residua.choosing import choose
 from residua.data import Dataset, Index, Rows, as_slice
 from residua.engines import Outcome, Plan, Task, plain
+from residua.fitting import by_task, engine_for, run
+from residua.learners import Auto
 
 Array = NDArray[np.float64]
-# The learners whose models have an engine of their own, of the same name.
-ENGINES = ("boosting", "kernel", "linear", "network", "splines")
+# Targets that vary by a smaller share of the largest are constant.
+SAME = 1e-12
 # What came of the tasks of one fold and need: for each outcome, the features it answers for.
 Found = list[tuple[list[int], Outcome]]
-NEEDS = ("y_given_all", "y_given_rest", "x_given_rest", "y_dropped", "y_permuted", "y_lazy")
+NEEDS = (
+    "y_given_all",
+    "y_given_rest",
+    "x_given_rest",
+    "y_dropped",
+    "y_permuted",
+    "y_lazy",
+    "f_given_rest",
+    "square_given_rest",
+)
 
 
 @dataclass(frozen=True)
@@ -30,7 +42,8 @@ class Residuals:
     Rows are the tested rows in the order of the table. `y_given_rest` and the losses have a
     column per feature, `x_given_rest` a column per column of `data.X`. With three or more
     classes what is left of y has one more axis: a column per class but the first. `n_train` is
-    the rows a model learned from, 0 where it was tested on those same rows.
+    the rows a model learned from, 0 where it was tested on those same rows. `learners` are those
+    that each regression chose, fold by fold, where it had a choice.
     """
 
     data: Dataset
@@ -42,6 +55,8 @@ class Residuals:
     n_folds: int = 1
     n_train: int = 0
     engine: str = "plain"
+    learners: Mapping[tuple[str, int], Sequence[str]] = field(default_factory=dict)
+    seconds_choosing: float = 0.0
 
     @property
     def y_given_all(self) -> Array:
@@ -54,6 +69,16 @@ class Residuals:
     @property
     def x_given_rest(self) -> Array:
         return self.arrays["x_given_rest"]
+
+    @property
+    def f_given_rest(self) -> Array:
+        """Return what is left of a function of each feature that the training rows suggest."""
+        return self.arrays["f_given_rest"]
+
+    @property
+    def square_given_rest(self) -> Array:
+        """Return what is left of the square of each feature, where it owns one column."""
+        return self.arrays["square_given_rest"]
 
     @property
     def loss_given_all(self) -> Array:
@@ -129,11 +154,101 @@ class Residuals:
 
 def fit_residuals(plan: Plan) -> Residuals:
     """Return what every regression of the plan leaves over, each fitted once."""
-    engine = engine_for(plan)
-    residuals = gather(plan, engine.run(plan))
-    if engine is not plain and not _is_sound(residuals):
-        engine, residuals = plain, gather(plan, plain.run(plan))  # it says which fit failed
-    return replace(residuals, engine=engine.__name__.rsplit(".", 1)[-1])
+    engine, begin = engine_for(plan), time.perf_counter()
+    if isinstance(plan.learner, Auto):
+        plan = replace(plan, choices=choose(plan))
+    seconds = time.perf_counter() - begin
+    residuals = gather(plan, run(plan))
+    if (engine is not plain or plan.choices) and not _is_sound(residuals):
+        engine, residuals = plain, gather(plan, run(plan, plainly=True))  # it says which fit failed
+    name = engine.__name__.rsplit(".", 1)[-1]
+    residuals = replace(residuals, engine=name, seconds_choosing=seconds)
+    for need, targets in (("f_given_rest", _suggested), ("square_given_rest", _squares)):
+        if need in plan.needs:
+            residuals = _with_targets(plan, residuals, need, targets)
+    return residuals
+
+
+# --- other targets than the columns -------------------------------------------------------------
+
+
+def _suggested(plan: Plan) -> Iterator[Array]:
+    """Yield for each fold a function of each feature: the full model less its partial mean.
+
+    It has a column per feature, and with three or more classes one more axis, for classes.
+    """
+    everything = np.arange(plan.data.n_rows, dtype=np.intp)
+    plan = replace(
+        plan,
+        folds=[(train, everything) for train, _ in plan.folds],
+        needs=frozenset({"y_direction"}),
+        only=None,
+        progress=None,
+    )
+    for outcome in run(plan):
+        if outcome.failure:
+            raise FitFailed(outcome.failure)
+        assert outcome.direction is not None
+        yield outcome.direction
+
+
+def _squares(plan: Plan) -> Iterator[Array]:
+    """Yield for each fold the square of each feature that owns one column, 0 for others."""
+    squares = np.zeros((plan.data.n_rows, plan.data.n_features))
+    for j, feature in enumerate(plan.data.features):
+        if len(feature.columns) == 1:
+            column = plan.data.X[:, feature.columns[0]]
+            squares[:, j] = ((column - column.mean()) / (column.std() or 1.0)) ** 2
+    for _ in plan.folds:
+        yield squares
+
+
+class FitFailed(Exception):
+    """The full model of a fold could not be fitted."""
+
+
+def _with_targets(
+    plan: Plan, residuals: Residuals, need: str, targets: Callable[[Plan], Iterator[Array]]
+) -> Residuals:
+    """Return the residuals with what the rest leaves of other targets than the columns."""
+    begin, failures, fits = time.perf_counter(), dict(residuals.failures), dict(residuals.fits)
+    classes = (plan.data.n_classes - 1,) if plan.data.n_classes > 2 and need[0] == "f" else ()
+    left = np.zeros((len(residuals.rows), plan.data.n_features, *classes), order="F")
+    try:
+        for fold, values in enumerate(targets(plan)):
+            at = _places(residuals.rows, plan.folds[fold][1])[1]
+            for part in np.ndindex(classes):
+                found = _left_of_targets(plan, fold, values[(..., *part)], need, failures)
+                left[(at, slice(None), *part)] = found
+                fits[need] += int((np.ptp(values, axis=0) > 0).sum())
+    except FitFailed as failure:
+        failures[need, -1] = str(failure)
+    seconds = {**residuals.seconds, need: time.perf_counter() - begin}
+    arrays = {**residuals.arrays, need: left}
+    return replace(residuals, arrays=arrays, failures=failures, fits=fits, seconds=seconds)
+
+
+def _left_of_targets(
+    plan: Plan, fold: int, targets: Array, need: str, failures: dict[tuple[str, int], str]
+) -> Array:
+    """Return what the rest leaves of each target in a fold's test rows; constants leave 0."""
+    test = plan.folds[fold][1]
+    varies = np.ptp(targets, axis=0) > SAME * max(1e-300, float(np.abs(targets).max(initial=0)))
+    tasks = [Task("x_given_rest", fold, int(j)) for j in np.flatnonzero(varies)]
+    part = replace(
+        plan,
+        targets=targets,
+        needs=frozenset({"x_given_rest"}),
+        only=frozenset(tasks),
+        progress=None,
+    )
+    left = np.zeros((len(test), targets.shape[1]))
+    for task, outcome in by_task(part, run(part)).items():
+        if outcome.failure or outcome.prediction is None:
+            failures.setdefault((need, task.feature), f"fold {fold + 1}: {outcome.failure}")
+        else:
+            left[:, task.feature] = targets[test, task.feature] - outcome.prediction[:, 0]
+    return left
 
 
 def _is_sound(residuals: Residuals) -> bool:
@@ -151,26 +266,13 @@ def _within(array: Array, most: float) -> bool:
     return bool(-most <= array.min(initial=0.0) and array.max(initial=0.0) <= most)
 
 
-def engine_for(plan: Plan) -> Any:
-    """Return the engine that fits the plan soonest; the plain one fits any.
-
-    Fast engines are compiled by numba. Where it is missing the plain engine serves.
-    """
-    if plan.learner.name not in ENGINES:
-        return plain
-    try:
-        engine = importlib.import_module(f"residua.engines.{plan.learner.name}")
-    except ImportError:
-        return plain
-    return engine if engine.supports(plan) else plain
-
-
 def gather(plan: Plan, outcomes: Iterable[Outcome]) -> Residuals:
     """Return the outcomes of all folds put side by side, in the order of the rows."""
     rows = _tested_rows(plan)
     shapes = _shapes(plan, len(rows))
     arrays: dict[str, Array] = {}
     failures: dict[tuple[str, int], str] = {}
+    learners: dict[tuple[str, int], list[str]] = {}
     fits, seconds = dict.fromkeys(NEEDS, 0), dict.fromkeys(NEEDS, 0.0)
     places = [_places(rows, test) for _, test in plan.folds]
     for (need, fold), answered in groupby(_answered(plan, outcomes), key=_kind):
@@ -182,12 +284,22 @@ def gather(plan: Plan, outcomes: Iterable[Outcome]) -> Residuals:
                 failures.setdefault((need, tasks[0].feature), where + outcome.failure)
             else:
                 found.append(([task.feature for task in tasks], outcome))
+                if outcome.learner:
+                    learners.setdefault((need, tasks[0].feature), []).append(outcome.learner)
         for name, index, left in _LEFT[need](plan.data, *places[fold], found) if found else ():
             _put(arrays, name, shapes[name], index, left)
     for name in shapes.keys() - arrays.keys():
         arrays[name] = np.zeros(shapes[name])  # nothing of this kind could be fitted
     return Residuals(
-        plan.data, rows, arrays, failures, fits, seconds, len(plan.folds), _n_train(plan)
+        plan.data,
+        rows,
+        arrays,
+        failures,
+        fits,
+        seconds,
+        len(plan.folds),
+        _n_train(plan),
+        learners=learners,
     )
 
 

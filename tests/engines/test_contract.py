@@ -7,8 +7,9 @@ import pytest
 from as_plain import by_task
 from residua.assess import prepare
 from residua.engines import plain
+from residua.fitting import ENGINES, engine_for
 from residua.learners import Boosting, Kernel, Linear, Network, Splines
-from residua.residuals import ENGINES, engine_for, gather
+from residua.residuals import gather
 
 METHODS = "gcm,loco,dropout,permutation"
 LAZY = ",lazy"

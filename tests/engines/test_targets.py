@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from as_plain import assert_as_plain, by_task
 
+from as_plain import assert_as_plain, by_task
 from residua.assess import prepare
 from residua.engines import plain
-from residua.residuals import engine_for
+from residua.engines.boosting import along
+from residua.fitting import engine_for
 
 LEARNERS = (
     "linear",
@@ -63,6 +64,40 @@ def test_more_columns_than_rows_predict_other_targets_too():
 
 def test_a_target_takes_one_model_whatever_its_feature_owns():
     plan, other = a_plan("linear")
-    assert sorted(plan.models(task) for task in plan.tasks if task.need[0] == "x") == [1, 1, 1, 1, 2, 2]
+    assert sorted(plan.models(task) for task in plan.tasks if task.need[0] == "x") == [
+        1,
+        1,
+        1,
+        1,
+        2,
+        2,
+    ]
     assert {other.models(task) for task in other.tasks} == {1}
     assert plain.run(other)[0].prediction.shape == (45, 1)
+
+
+@pytest.mark.parametrize("classes", [0, 2, 3])
+@pytest.mark.parametrize("learner", LEARNERS[:1] + LEARNERS[2:5])
+def test_every_engine_finds_the_directions_of_the_plain_one(learner, classes):
+    plan, _ = a_plan(learner)
+    if classes:
+        codes = np.searchsorted(np.quantile(plan.data.y, [0.3, 0.6][: classes - 1]), plan.data.y)
+        data = replace(plan.data, y=codes.astype(float), classes=tuple("abc"[:classes]))
+        plan = replace(plan, data=data)
+    everything = np.arange(plan.data.n_rows)
+    folds = [(train, everything) for train, _ in plan.folds]
+    plan = replace(plan, folds=folds, needs=frozenset({"y_direction"}))
+    for ours, theirs in zip(engine_for(plan).run(plan), plain.run(plan), strict=True):
+        gap = ours.direction - theirs.direction
+        assert theirs.direction.std() > 0
+        assert np.abs(gap - gap.mean(axis=0)).max() < 1e-8
+
+
+def test_a_path_of_trees_passes_through_the_shorter_models():
+    plan, _ = a_plan("boosting(trees=20, splits=2)")
+    plan = replace(plan, needs=frozenset({"y_given_all", "x_given_rest"}))
+    path = along(plan, (5, 12, 20))
+    for i, trees in enumerate((5, 12, 20)):
+        shorter = replace(plan, learner=replace(plan.learner, trees=trees))
+        for task, outcome in zip(plan.tasks, plain.run(shorter), strict=True):
+            np.testing.assert_allclose(path[task][i], outcome.prediction, atol=1e-9)

@@ -8,7 +8,7 @@ fast way for it hands to `plain.fit_task`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -25,6 +25,8 @@ from residua.splits import Fold
 
 Array = NDArray[np.float64]
 Progress = Callable[[int, int], None]
+# Over as many values of a feature its partial dependence is averaged.
+N_REFERENCES = 25
 # What takes a model of y on all columns.
 OF_FULL_MODEL = {"y_given_all", "y_dropped", "y_permuted", "y_lazy", "y_direction"}
 LAZY_CHOICES = ("loo", "cv", "each")
@@ -47,6 +49,9 @@ class Outcome:
     need; its predictions then have a row per feature, or per column of the features. Instead of
     predictions it may give what they have `left`. `dropped`, `permuted` and `lazy` are losses, a
     column per feature; `lazy` has one more, of the full network after a step of its own.
+    `direction`, a column per feature too, is the prediction less its mean over other values of the
+    feature (`Plan.references`), or differs from that by a constant. `learner` says which one
+    served, where each regression chose its own.
     """
 
     prediction: Array | None = None
@@ -61,6 +66,8 @@ class Outcome:
     left: Array | None = None
     lazy: Array | None = None
     seconds_lazy: float = 0.0
+    direction: Array | None = None
+    learner: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,12 +95,29 @@ class Lazy:
                 raise InputError(f"lazy({name}={getattr(self, name)!r}) must be True or False.")
 
 
+# Learners with the weights of their predictions, which add up to 1.
+Blend = tuple[tuple[Learner, float], ...]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The learners that serve each fold's regressions: of y, of the features, of other targets.
+
+    That of `instead` of a feature is never the mean, which would take nothing off the target.
+    """
+
+    y: Sequence[Blend]
+    x: Sequence[Mapping[int, Blend]]
+    instead: Sequence[Mapping[int, Blend]]
+
+
 @dataclass(frozen=True)
 class Plan:
     """All that is to be fitted: the data, the folds, the learner and what the methods need.
 
     `targets`, (rows, features), are predicted from the rest in the place of the features' own
-    columns. Of the tasks that the needs ask for, `only` these are done.
+    columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
+    that serve in the place of the one named.
     """
 
     data: Dataset
@@ -108,6 +132,7 @@ class Plan:
     progress: Progress | None = field(default=None, compare=False)
     targets: Array | None = None
     only: frozenset[Task] | None = None
+    choices: Choices | None = None
 
     @cached_property
     def tasks(self) -> list[Task]:
@@ -140,10 +165,30 @@ class Plan:
         """Return how many models a task fits: a feature of d columns takes d."""
         return len(self.targets_of(task.feature)) if task.need == "x_given_rest" else 1
 
+    def blend(self, task: Task) -> Blend:
+        """Return the learners of a task and the weights of their predictions."""
+        if self.choices is None:
+            return ((self.learner, 1.0),)
+        if task.need != "x_given_rest":
+            return self.choices.y[task.fold]
+        chosen = self.choices.x if self.targets is None else self.choices.instead
+        return chosen[task.fold][task.feature]
+
     @property
     def held(self) -> list[tuple[int, ...]]:
         """Return the columns Lazy-VI holds at their mean: each feature's in turn, then none."""
         return [*(feature.columns for feature in self.data.features), ()]
+
+    def references(self, fold: int) -> Array:
+        """Return other values of the columns: quantiles, or rows where a feature owns several."""
+        train = self.folds[fold][0]
+        at = (np.arange(N_REFERENCES) * len(train) + len(train) // 2) // N_REFERENCES
+        values = self.data.X[train[at]]
+        for feature in self.data.features:
+            if len(feature.columns) == 1:
+                column = feature.columns[0]
+                values[:, column] = np.sort(self.data.X[train, column])[at]
+        return values
 
     def learner_seed(self, fold: int) -> int:
         """Return the seed that all models of a fold share, so that only the columns differ."""

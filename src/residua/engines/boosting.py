@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,25 @@ def run(plan: Plan) -> Iterator[Outcome]:
     for fold in range(len(plan.folds)):
         yield from _run_fold(plan, fold)
     _report(plan, 0, len(plan.tasks))
+
+
+def along(plan: Plan, counts: Sequence[int]) -> dict[Task, list[Array]]:
+    """Return for every task the predictions of the model while it has so many trees.
+
+    Only models of y on all columns, and of features, can be asked.
+    """
+    found: dict[Task, list[Array]] = {}
+    for fold in range(len(plan.folds)):
+        tasks = [task for task in plan.tasks if task.fold == fold]
+        y_tasks = [task for task in tasks if task.need == "y_given_all"]
+        x_tasks = [task for task in tasks if task.need == "x_given_rest"]
+        if not y_tasks and not x_tasks:
+            continue
+        grounds, apart = Grounds(plan, fold), bool(plan.data.classes and y_tasks)
+        found |= Job(grounds, y_tasks, [] if apart else x_tasks).along(counts)
+        if apart and x_tasks:
+            found |= Job(grounds, [], x_tasks).along(counts)
+    return found
 
 
 # --- one fold -----------------------------------------------------------------------------------
@@ -308,7 +328,9 @@ class Job:
         return models
 
     def _keeps_trees(self) -> bool:
-        return self.height > 0 and bool(self.grounds.plan.needs & {"y_dropped", "y_permuted"})
+        return self.height > 0 and bool(
+            self.grounds.plan.needs & {"y_dropped", "y_permuted", "y_direction"}
+        )
 
     def _make_forks(self) -> parts.Forks:
         grounds, n_features = self.grounds, self.grounds.data.n_features
@@ -334,16 +356,35 @@ class Job:
 
     def run(self, report: Callable[[float], None]) -> dict[str, list[Outcome]]:
         """Return the outcomes of the tasks, after every model has grown a tree on every bag."""
-        begin = time.perf_counter()
+        self._advance((), report)
+        return self._outcomes()
+
+    def along(self, counts: Sequence[int]) -> dict[Task, list[Array]]:
+        """Return what the model of y and those of features predict with so many trees."""
+        scores = self._advance(counts, _silent)
+        found: dict[Task, list[Array]] = {}
+        if self.has_full:
+            full = [as_prediction(some[: self.height], self.n_classes) for some in scores]
+            found[Task("y_given_all", self.grounds.fold)] = full
+        first = self.height
+        for task in self.x_tasks:
+            last = first + self.grounds.plan.models(task)
+            found[task] = [some[first:last].T for some in scores]
+            first = last
+        return found
+
+    def _advance(self, counts: Sequence[int], report: Callable[[float], None]) -> list[Array]:
+        """Let the models grow, and return the scores of the test rows with so many trees."""
+        begin, found = time.perf_counter(), []
         grounds, rounds = self.grounds, self.grounds.learner.trees
         advance = binned.advance if grounds.binned else kernels.advance
         bag, work, rules = grounds.bag(), grounds.work(), self._rules()
         trees = parts.make_trees(len(self.scores), rules.splits)
         at_once = self._rounds_at_once()
-        for first in range(0, rounds, at_once):
+        steps = sorted({*range(0, rounds, at_once), *counts, rounds})
+        for first, last in pairwise(steps):
             if self.n_classes:
                 self._expect(int(self.forks.used[0]))
-            last = min(first + at_once, rounds)
             advance(
                 grounds.table,
                 grounds.bags(first, last),
@@ -358,8 +399,10 @@ class Job:
                 first,
             )
             report(last / rounds)
+            if last in counts:
+                found.append(self.scores[: self.first, grounds.tested].copy())
         self.seconds = time.perf_counter() - begin
-        return self._outcomes()
+        return found
 
     def _rules(self) -> parts.Rules:
         learner = self.grounds.learner
@@ -435,7 +478,13 @@ class Job:
         permuted = self._permuted() if "y_permuted" in self.grounds.plan.needs else None
         end = time.perf_counter()
         return Outcome(
-            self._prediction(0), dropped, permuted, seconds, middle - begin, end - middle
+            self._prediction(0),
+            dropped,
+            permuted,
+            seconds,
+            middle - begin,
+            end - middle,
+            direction=self._direction() if "y_direction" in self.grounds.plan.needs else None,
         )
 
     def _prediction(self, first: int) -> Array:
@@ -460,20 +509,39 @@ class Job:
         total = sum(self._losses_with(own, order.astype(np.int64)) for order in shuffles)
         return np.asarray(total / len(shuffles))
 
+    def _direction(self) -> Array:
+        """Return the prediction less its mean over other values of each feature."""
+        data, scores, slot = self.grounds.data, self._tested(0), self._slots()
+        references = self.grounds.plan.references(self.grounds.fold)
+        own = data.above_first(self._prediction(0))
+        found = np.zeros((len(own), len(slot), *own.shape[1:]))
+        pick = np.zeros(len(own), dtype=np.int64)
+        for values in references:
+            changes = self._changes(self.grounds.as_in_table(values), pick)
+            for j in np.flatnonzero(slot >= 0):
+                altered = as_prediction(scores + changes[slot[j]], self.n_classes)
+                found[:, j] += (own - data.above_first(altered)) / len(references)
+        return found
+
+    def _changes(self, other: NDArray[Any], pick: NDArray[np.int64]) -> Array:
+        """Return how scores change when the columns of a used feature take other values."""
+        return np.asarray(
+            parts.differences(
+                self.grounds.table.columns,
+                self.history,
+                self.height,
+                self.forks.owner,
+                self._slots(),
+                self.grounds.tested.start,
+                other,
+                pick,
+            )
+        )
+
     def _losses_with(self, other: NDArray[Any], pick: NDArray[np.int64]) -> Array:
         """Return each row's loss when the columns of each feature in turn take other values."""
         data, test, scores = self.grounds.data, self.grounds.test, self._tested(0)
-        slot = self._slots()
-        changes = parts.differences(
-            self.grounds.table.columns,
-            self.history,
-            self.height,
-            self.forks.owner,
-            slot,
-            self.grounds.tested.start,
-            other,
-            pick,
-        )
+        slot, changes = self._slots(), self._changes(other, pick)
         losses = np.repeat(data.loss(self._prediction(0), test)[:, np.newaxis], len(slot), axis=1)
         for j in np.flatnonzero(slot >= 0):
             altered = as_prediction(scores + changes[slot[j]], self.n_classes)

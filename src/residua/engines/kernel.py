@@ -75,7 +75,8 @@ def supports(plan: Plan) -> bool:
     machine, most = _machine(plan), max(len(train) for train, _ in plan.folds)
     check_size(machine.kind, most)
     has_room = _kernel_type(machine)().nbytes * most**2 <= MOST_BYTES
-    return has_room and plan.data.X.shape[1] > 0 and bool(_fast_needs(plan))
+    has_way = "y_direction" not in plan.needs
+    return has_room and has_way and plan.data.X.shape[1] > 0 and bool(_fast_needs(plan))
 
 
 def run(plan: Plan) -> list[Outcome]:

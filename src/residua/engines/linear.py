@@ -137,7 +137,7 @@ def _answered(plan: Plan, fitted: FoldFit, tasks: list[Task], seconds: float) ->
     answers: dict[str, Answer] = {}
     if "y_given_all" in needs:
         answers["y_given_all"] = _full_model(plan, fitted, tasks[0].fold, seconds)
-    if isinstance(fitted, LinearFold) and fitted.is_whole and plan.only is plan.targets is None:
+    if isinstance(fitted, LinearFold) and fitted.is_whole and not _is_special(plan):
         return answers | _left_over(plan, fitted, tasks[0].fold, needs, seconds)
     if "y_given_rest" in needs:
         owned = [(j,) for j in range(plan.data.n_features)]
@@ -146,6 +146,11 @@ def _answered(plan: Plan, fitted: FoldFit, tasks: list[Task], seconds: float) ->
         columns = [plan.targets_of(j) for j in range(plan.data.n_features)]
         answers["x_given_rest"] = _models_of(plan, fitted, fitted.x_given_rest, columns, seconds)
     return answers
+
+
+def _is_special(plan: Plan) -> bool:
+    """Return whether a plan asks for some tasks only, or for other targets than the columns."""
+    return plan.only is not None or plan.targets is not None
 
 
 def _left_over(
@@ -180,7 +185,13 @@ def _full_model(plan: Plan, fitted: FoldFit, fold: int, seconds: float) -> Answe
     if "y_permuted" in plan.needs:
         permuted, seconds_permuted = _timed(_losses_permuted, left, fitted, plan.shuffles(fold))
     outcome = Outcome(
-        prediction, dropped, permuted, seconds + own, seconds_dropped, seconds_permuted
+        prediction,
+        dropped,
+        permuted,
+        seconds + own,
+        seconds_dropped,
+        seconds_permuted,
+        direction=fitted.parts().T if "y_direction" in plan.needs else None,
     )
     return lambda tasks: [outcome]
 

@@ -41,8 +41,8 @@ Map = Callable[[Callable[[Task], Outcome | None], list[Task]], Iterable[Outcome 
 
 
 def supports(plan: Plan) -> bool:
-    """Return whether the plan's learner is a network."""
-    return isinstance(plan.learner, Network)
+    """Return whether the plan's learner is a network, and there is a quick way."""
+    return isinstance(plan.learner, Network) and "y_direction" not in plan.needs
 
 
 def run(plan: Plan) -> list[Outcome]:

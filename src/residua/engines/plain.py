@@ -135,6 +135,7 @@ def _fit(plan: Plan, task: Task) -> Outcome:
         unused=_unused(plan, model),
         lazy=lazy,
         seconds_lazy=seconds_lazy,
+        direction=_direction(plan, task, model),
     )
 
 
@@ -252,6 +253,26 @@ def _lazy(plan: Plan, task: Task, model: Model | None) -> Array | None:
         settings=plan.lazy,
     )
     return (data.y[test, None] - _finite(answers, answers.shape)) ** 2
+
+
+def _direction(plan: Plan, task: Task, model: Model | None) -> Array | None:
+    """Return the prediction less its mean over other values of each feature."""
+    if "y_direction" not in plan.needs:
+        return None
+    data, (train, test) = plan.data, plan.folds[task.fold]
+    inputs, references = plan.inputs[test], plan.references(task.fold)
+    own = data.above_first(_predicted(plan, model, inputs, train))
+    found = np.zeros((len(test), data.n_features, *own.shape[1:]))
+    used = _unused(plan, model)
+    for j, feature in enumerate(data.features):
+        if not feature.columns or j in used:
+            continue
+        columns, altered = list(feature.columns), inputs.copy()
+        for values in references[:, columns]:
+            altered[:, columns] = values
+            found[:, j] -= data.above_first(_predicted(plan, model, altered, train))
+        found[:, j] = found[:, j] / len(references) + own
+    return found
 
 
 def _losses_with(plan: Plan, task: Task, model: Model | None, values: Any) -> Array:

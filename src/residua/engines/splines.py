@@ -32,6 +32,7 @@ from residua.estimators.splines import (
     chunks,
     counted,
     design,
+    each_df,
     lines_and_bends,
     may_bend,
     mirrored,
@@ -53,8 +54,11 @@ UNPENALISED = 1e-2
 
 
 def supports(plan: Plan) -> bool:
-    """Return whether the learner is additive splines."""
-    return isinstance(plan.learner, Splines)
+    """Return whether the learner is additive splines, with a df for each column if for any."""
+    if not isinstance(plan.learner, Splines):
+        return False
+    df = plan.learner.df
+    return not isinstance(df, tuple) or len(df) == plan.data.X.shape[1]
 
 
 def run(plan: Plan) -> list[Outcome]:
@@ -215,7 +219,8 @@ def fixed_fold(plan: Plan, fold: int) -> FoldFit | None:
     """Return the models of a fold, from a matrix of the size of the rows or of the columns."""
     assert isinstance(plan.learner, Splines)
     basis = Basis.of(plan, fold)
-    smoothing = [smoothing_for(term, float(plan.learner.df)) for term in basis.terms]
+    dfs = each_df(plan.learner.df, len(basis.terms))
+    smoothing = [smoothing_for(*pair) for pair in zip(basis.terms, dfs, strict=True)]
     penalty, n_rows = penalties(basis.terms, smoothing), len(basis.y)
     # Where lines alone go through all rows only the ridge decides, and by some six digits: small
     # fits are then left to the plain engine, so that they are the same to the last.

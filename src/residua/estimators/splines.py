@@ -194,6 +194,17 @@ def smoothing_for(term: Term, df: float) -> float:
     return float(np.exp(brentq(excess, low, high) if excess(high) < 0 else high))
 
 
+def each_df(df: float | str | Sequence[float], count: int) -> list[float]:
+    """Return the degrees of freedom of each of some curves."""
+    return [float(df)] * count if isinstance(df, (int, float, str)) else [float(d) for d in df]
+
+
+def df_at(term: Term, smoothing: float) -> float:
+    """Return the trace of a column's own smoother less one, at a smoothing that may be infinite."""
+    bent = term.penalty[1:]
+    return float(1 + np.sum(1 / (1 + smoothing * bent[bent > 0])))
+
+
 def penalties(terms: Sequence[Term], smoothing: Sequence[float] | Array) -> Array:
     """Return the diagonal penalty of intercept and terms, each at its own smoothing.
 
@@ -647,13 +658,14 @@ class AdditiveSplines:
     """A sum of smooth curves; for classes a penalised logistic fit, one class against the rest.
 
     `df` is the degrees of freedom of each curve as in R's s(x, df), that is the trace of the
-    column's own smoother less one for the constant; "gcv" lets the data choose them all.
+    column's own smoother less one for the constant; or a number for each curve; "gcv" lets the
+    data choose them all.
     """
 
     terms: list[Term]
     coefficients: Array
 
-    def __init__(self, *, df: float | str = 4, n_classes: int = 0) -> None:
+    def __init__(self, *, df: float | str | Sequence[float] = 4, n_classes: int = 0) -> None:
         self.df = df
         self.n_classes = n_classes
 
@@ -676,10 +688,12 @@ class AdditiveSplines:
     def _smoothing(self, M: Array, y: Array, weights: Array) -> Array:
         if self.df == "gcv":
             return choose_smoothing(self.terms, M, y, weights)
-        return np.array([smoothing_for(term, float(self.df)) for term in self.terms])
+        pairs = zip(self.terms, each_df(self.df, len(self.terms)), strict=True)
+        return np.array([smoothing_for(term, df) for term, df in pairs])
 
     def _fit_mean(self, M: Array, y: Array, weights: Array) -> Array:
         smoothing = self._smoothing(M, y, weights)
+        self.chosen_df = [df_at(*pair) for pair in zip(self.terms, smoothing, strict=True)]
         return without_infinite(least_squares, M, y, weights, penalties(self.terms, smoothing))
 
     def _fit_classes(self, M: Array, y: Array, weights: Array) -> Array:

@@ -12,24 +12,33 @@ from numpy.typing import NDArray
 
 from residua.engines import Lazy
 from residua.errors import InputError, did_you_mean
+from residua.inference import Tests
 from residua.methods.dropout import dropout
 from residua.methods.gcm import correlation_scale, degrees_of_freedom, gcm, product_scale
 from residua.methods.knockoffs import Knockoffs
 from residua.methods.lasso import Lasso
 from residua.methods.lazy import lazy, published_lazy
 from residua.methods.loco import VALIDITIES, loco, split_loco, zipper_loco
+from residua.methods.pcm import pcm
 from residua.methods.permutation import permutation
+from residua.methods.weighted import basis_degrees, basis_gcm, weighted_gcm, weighted_test
 from residua.naming import read_call, split_names, with_settings
 from residua.residuals import Residuals
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]
 Score = Callable[[Residuals, Generator], Array]
+Test = Callable[[Residuals, Array, Generator, float], Tests]
 
 
 def loss_scale(residuals: Residuals) -> Array:
     """Return the loss of predicting the mean, for each feature: what gains are shares of."""
     return np.full(residuals.data.n_features, residuals.mean_loss)
+
+
+def ones(residuals: Residuals) -> Array:
+    """Return 1 for each feature: scores that have no unit."""
+    return np.ones(residuals.data.n_features)
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,8 @@ class Method:
 
     `scale` tells rounding from signal; the estimate over `unit` is the effect people can
     read: a correlation for GCM, a share of Var(Y) for a gain. A method with `learners` is for
-    these and for a target of numbers only.
+    these and for a target of numbers only. One whose statistic is not a mean has a `test` of its
+    own. One that is `held_out` cannot be had in sample.
     """
 
     name: str
@@ -54,10 +64,28 @@ class Method:
     zero: str = "unused"
     learners: tuple[str, ...] = ()
     settings: Lazy | None = None
+    test: Test | None = None
+    held_out: bool = False
 
     @property
     def alternative(self) -> str:
         return "two-sided" if self.two_sided else "greater"
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Tests that share one verdict: twice the smaller of two p-values (Bonferroni)."""
+
+    name: str
+    parts: tuple[str, ...]
+    needs: tuple[str, ...]
+    about: str
+    effect: str = "none of its own"
+    settings: None = None
+
+    @property
+    def alternative(self) -> str:
+        return "either"
 
 
 @dataclass(frozen=True)
@@ -75,7 +103,9 @@ class Chooser:
         return "no test"
 
 
-METHODS: dict[str, Method | Chooser] = {
+AnyMethod = Method | Combination | Chooser
+
+METHODS: dict[str, AnyMethod] = {
     method.name: method
     for method in (
         Method(
@@ -95,6 +125,44 @@ METHODS: dict[str, Method | Chooser] = {
             loco,
             needs=("y_given_all", "y_given_rest"),
             about="loss gained by refitting without the feature",
+        ),
+        Method(
+            "pcm",
+            pcm,
+            needs=("y_given_rest", "f_given_rest"),
+            about="like GCM, for a function of the feature that training rows suggest; sees even "
+            "effects",
+            held_out=True,
+        ),
+        Combination(
+            "gcm+pcm",
+            ("gcm", "pcm"),
+            needs=("y_given_rest", "x_given_rest", "f_given_rest"),
+            about="the verdict: twice the smaller p-value of GCM and PCM",
+        ),
+        Method(
+            "weighted_gcm",
+            weighted_gcm,
+            needs=("y_given_rest", "x_given_rest"),
+            about="GCM times signs of the rest; sees interactions of the sign type",
+            effect="residual product",
+            two_sided=True,
+            scale=product_scale,
+            unit=product_scale,
+            zero="redundant",
+            test=weighted_test,
+        ),
+        Method(
+            "basis_gcm",
+            basis_gcm,
+            needs=("y_given_rest", "x_given_rest", "square_given_rest"),
+            about="GCM of the feature and its square together; slightly liberal on few rows",
+            effect="χ² combination",
+            two_sided=True,
+            scale=ones,
+            unit=ones,
+            degrees=basis_degrees,
+            zero="redundant",
         ),
         Method(
             "dropout",
@@ -130,25 +198,39 @@ METHODS: dict[str, Method | Chooser] = {
         ),
     )
 }
-DEFAULT_METHODS = ("gcm", "loco")
+DEFAULT_METHODS = ("gcm", "pcm", "gcm+pcm")
+# In sample nothing is held out, which PCM needs.
+IN_SAMPLE_METHODS = ("gcm", "loco")
 
 
 def get_methods(
-    names: str | Sequence[str], *, validity: str = "conservative", paper: bool = False
-) -> list[Method | Chooser]:
+    names: str | Sequence[str],
+    *,
+    validity: str = "conservative",
+    paper: bool = False,
+    in_sample: bool = False,
+) -> list[AnyMethod]:
     """Return the methods of these names, LOCO and Lazy-VI in the version asked for.
 
     >>> [method.name for method in get_methods("gcm, knockoffs(fdr=0.1)")]
     ['gcm', 'knockoffs(fdr=0.1)']
     """
     if isinstance(names, str):
-        names = DEFAULT_METHODS if names == "default" else split_names(names)
+        default = IN_SAMPLE_METHODS if in_sample else DEFAULT_METHODS
+        names = default if names == "default" else split_names(names)
     if not isinstance(names, Iterable) or not names:
         raise InputError(f"methods={names!r} names no test. Choose from {', '.join(METHODS)}.")
-    return [_method(name, validity, paper) for name in dict.fromkeys(str(name) for name in names)]
+    wanted = [part for name in names for part in (*_parts(str(name)), str(name))]
+    return [_method(name, validity, paper) for name in dict.fromkeys(wanted)]
 
 
-def _method(text: str, validity: str, paper: bool) -> Method | Chooser:
+def _parts(name: str) -> tuple[str, ...]:
+    """Return the tests that a combination stands beside, none for anything else."""
+    method = METHODS.get(name.strip().lower())
+    return method.parts if isinstance(method, Combination) else ()
+
+
+def _method(text: str, validity: str, paper: bool) -> AnyMethod:
     name, given = read_call(text, what="method", known=METHODS)
     method = METHODS[name]
     if given:

@@ -34,7 +34,8 @@ def gcm(residuals: Residuals, rng: Generator) -> Array:
             residuals.x_given_rest[:, own] * residuals.y_given_rest[:, at]
         )
     for j in several:
-        scores[:, j] = _combined(residuals, j, _products(residuals, j))
+        scores[:, j] = combined(residuals, of_products(residuals, j))[0]
+        scores[:, j] *= _multiple_correlation(residuals, j)  # so that this is their mean
     return scores
 
 
@@ -49,25 +50,22 @@ def _by_width(residuals: Residuals) -> tuple[list[int], list[int], list[int]]:
     return single, [owned[j][0] for j in single], several
 
 
-def _products(residuals: Residuals, j: int) -> Array:
+def of_products(residuals: Residuals, j: int) -> Array:
     """Return x-residual times y-residual for every pair of their columns."""
     x, y = residuals.feature(j)
     return residuals.weighted((x[:, :, None] * y[:, None, :]).reshape(len(x), -1))
 
 
-def _combined(residuals: Residuals, j: int, products: Array) -> Array:
-    """Return the one combination of the products whose squared statistic is the χ².
+def combined(residuals: Residuals, products: Array) -> tuple[Array, int]:
+    """Return the one combination of products whose squared statistic is the χ², and its df.
 
     With weights Σ⁻¹m on products of mean m and covariance Σ, mean² over variance is m'Σ⁻¹m.
-    They are scaled so that the mean is the multiple correlation of the residuals.
+    They are scaled so that the mean is 1, or all are 0.
     """
-    inverse, _ = _inverse(residuals, products)
-    direction = inverse @ products.mean(axis=0)
-    scores = products @ direction
+    inverse, rank = _inverse(residuals, products)
+    scores = products @ (inverse @ products.mean(axis=0))
     mean = float(scores.mean())
-    if mean <= 0:
-        return np.zeros(len(products))
-    return np.asarray(scores * (_multiple_correlation(residuals, j) / mean))
+    return (scores / mean if mean > 0 else np.zeros(len(products))), rank
 
 
 def _inverse(residuals: Residuals, products: Array) -> tuple[Array, int]:
@@ -97,7 +95,7 @@ def degrees_of_freedom(residuals: Residuals) -> Whole:
     """Return the degrees of freedom of each feature: the rank of its products."""
     degrees = np.array([min(1, len(f.columns)) for f in residuals.data.features], dtype=np.intp)
     for j in _by_width(residuals)[2]:
-        degrees[j] = _inverse(residuals, _products(residuals, j))[1]
+        degrees[j] = _inverse(residuals, of_products(residuals, j))[1]
     return degrees
 
 

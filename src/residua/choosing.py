@@ -1,0 +1,430 @@
+"""Which learner serves each regression: the one that errs least inside the training rows.
+
+The choice is made for y and for each feature apart, and anew in every fold, from models that have
+not seen the fold's test rows. In a cross-fit of four folds or more a model that leaves out two
+neighbouring folds tells both of them something: its errors on the one are of use to the other. So
+two such models a fold give errors on two folds of its training rows, at the price of one.
+
+Without candidates of the user's own, cheap ones run first and dear ones only where they can matter:
+
+mean, linear, stumps   for every regression; as many trees as pay, read off one run
+splines(df='gcv')      for y, and where something can be learned at all
+trees of 4 splits      for as long as they beat what came before, one inner model after the other
+kernel ridge           likewise, for y and where something can be learned
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from residua.data import Rows
+from residua.engines import Array, Blend, Choices, Plan, Task, boosting
+from residua.estimators.splines import AdditiveSplines
+from residua.fitting import by_task, run
+from residua.learners import Auto, Boosting, Kernel, Learner, Linear, Mean, Splines
+from residua.randomness import stream
+from residua.splits import Fold
+
+Rule = Callable[[int, dict[Learner, float]], bool]
+
+# The key of y among the features' numbers.
+Y = -1
+STUMPS, MORE_STUMPS = (25, 50, 100), (200, 400, 800)
+DEEP, MORE_DEEP = (25, 50, 100), (200, 400)
+DEEP_SPLITS = 4
+# A later candidate has to err less by this share of the error.
+WORTH = 0.002
+# Something can be learned where the mean errs by this share more than the best so far.
+LEARNED = 0.02
+# Choosing from more rows than this is no better, and dearer.
+MOST_ROWS = 20_000
+# Beyond these sizes a candidate would take longer than all others together.
+MOST_CURVES, MOST_KERNEL_ROWS = 60, 2500
+# This share of the largest error is added to a stack's errors, so that weights are unique.
+HOLD = 1e-8
+
+
+@dataclass(frozen=True)
+class Inner:
+    """Inner folds, and which outer folds may look at which of their test rows.
+
+    `looks[i]` are pairs of an outer fold and places among the test rows of inner fold i.
+    """
+
+    folds: list[Fold]
+    looks: list[list[tuple[int, Rows]]]
+    n_outer: int
+
+
+def choose(plan: Plan) -> Choices:
+    """Return the learners that serve each regression of the plan."""
+    learner = plan.learner
+    assert isinstance(learner, Auto)
+    contest = Contest(plan, inner_folds(plan))
+    if learner.candidates:
+        for candidate in learner.candidates:
+            contest.enter([candidate], contest.everything())
+    else:
+        _hold_library(contest)
+    return contest.stacked() if learner.stack else contest.choices()
+
+
+# --- inner folds --------------------------------------------------------------------------------
+
+
+def inner_folds(plan: Plan) -> Inner:
+    """Return the inner folds of a plan: pairs of its folds, or thirds of each training part."""
+    rng = stream(plan.seed, "choosing", plan.repeat)
+    in_pairs = _is_cross_fit(plan) and len(plan.folds) >= 4
+    inner = _pairs(plan) if in_pairs else _thirds(plan, rng)
+    return Inner(
+        [(_some(train, rng), test) for train, test in inner.folds], inner.looks, len(plan.folds)
+    )
+
+
+def _some(rows: Rows, rng: np.random.Generator) -> Rows:
+    if len(rows) <= MOST_ROWS:
+        return rows
+    return np.sort(rng.choice(rows, MOST_ROWS, replace=False))
+
+
+def _is_cross_fit(plan: Plan) -> bool:
+    """Return whether every fold learns from exactly the rows that others test."""
+    tested = np.concatenate([test for _, test in plan.folds])
+    n_rows = plan.data.n_rows
+    return len(tested) == n_rows and all(
+        len(train) + len(test) == n_rows and not np.isin(test, train).any()
+        for train, test in plan.folds
+    )
+
+
+def _pairs(plan: Plan) -> Inner:
+    """Return a fold for each pair of neighbours, the last and the first being neighbours too."""
+    tests = [test for _, test in plan.folds]
+    folds: list[Fold] = []
+    looks: list[list[tuple[int, Rows]]] = []
+    for one in range(len(tests)):
+        other = (one + 1) % len(tests)
+        test = np.sort(np.concatenate([tests[one], tests[other]]))
+        is_out = np.zeros(plan.data.n_rows, dtype=bool)
+        is_out[test] = True
+        folds.append((np.flatnonzero(~is_out), test))
+        of_one = np.isin(test, tests[one])
+        looks.append([(one, np.flatnonzero(~of_one)), (other, np.flatnonzero(of_one))])
+    return Inner(folds, looks, len(tests))
+
+
+def _thirds(plan: Plan, rng: np.random.Generator) -> Inner:
+    """Return three folds inside the training rows of each fold; clusters stay together."""
+    folds: list[Fold] = []
+    looks: list[list[tuple[int, Rows]]] = []
+    for outer, (train, _) in enumerate(plan.folds):
+        units = train if plan.data.clusters is None else plan.data.clusters[train]
+        _, unit = np.unique(units, return_inverse=True)
+        third = rng.permutation(unit.max() + 1)[unit] % 3
+        for k in range(3):
+            test = train[third == k]
+            if 0 < len(test) < len(train):
+                folds.append((train[third != k], test))
+                looks.append([(outer, np.arange(len(test)))])
+    return Inner(folds, looks, len(plan.folds))
+
+
+# --- the contest --------------------------------------------------------------------------------
+
+
+@dataclass
+class Contest:
+    """The errors of candidates: for each regression and candidate, (inner, outer) folds.
+
+    An entry is the sum of losses that the outer fold may look at, NaN where the candidate did not
+    run or failed; `weight` has the sums of weights.
+    """
+
+    plan: Plan
+    inner: Inner
+    order: list[Learner] = field(default_factory=list)
+    losses: dict[tuple[int, Learner], Array] = field(default_factory=dict)
+    left: dict[tuple[int, Learner], list[Array]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        shape = (len(self.inner.folds), self.inner.n_outer)
+        self.weight = np.zeros(shape)
+        weights = self.plan.data.weights
+        for i, (_, test) in enumerate(self.inner.folds):
+            for outer, at in self.inner.looks[i]:
+                self.weight[i, outer] = len(at) if weights is None else weights[test[at]].sum()
+        self.keys = [Y] if self.plan.needs & {"y_given_all", "y_given_rest"} else []
+        if "x_given_rest" in self.plan.needs:
+            self.keys += [j for j, f in enumerate(self.plan.data.features) if f.columns]
+        n_columns = self.plan.data.X.shape[1]
+        self.spread = np.array([self.plan.data.X[:, c].var() or 1.0 for c in range(n_columns)])
+
+    def everything(self) -> dict[int, list[int]]:
+        """Return all inner folds for all regressions."""
+        return {key: list(range(len(self.inner.folds))) for key in self.keys}
+
+    def enter(self, path: Sequence[Learner], where: dict[int, list[int]]) -> None:
+        """Let candidates run for some regressions in some inner folds.
+
+        Several candidates are one family of trees, of which each has more than the one before.
+        """
+        self.order += [learner for learner in path if learner not in self.order]
+        tasks = [self._task(key, i) for key, folds in where.items() for i in folds]
+        if not tasks:
+            return
+        needs = frozenset(task.need for task in tasks)
+        plan = replace(
+            self.plan, learner=path[-1], folds=self.inner.folds, needs=needs,
+            only=frozenset(tasks), progress=None, choices=None,
+        )  # fmt: skip
+        for task, predictions in _predictions(plan, path).items():
+            for learner, prediction in zip(path, predictions, strict=True):
+                self._add(learner, task, prediction)
+
+    def _task(self, key: int, i: int) -> Task:
+        return Task("y_given_all", i) if key == Y else Task("x_given_rest", i, key)
+
+    def _add(self, learner: Learner, task: Task, prediction: Array | None) -> None:
+        """Write down the losses of one model."""
+        key = Y if task.need == "y_given_all" else task.feature
+        table = self.losses.setdefault((key, learner), np.full(self.weight.shape, np.nan))
+        test, data = self.inner.folds[task.fold][1], self.plan.data
+        if prediction is None:
+            return
+        if key == Y:
+            loss = data.loss(prediction, test)
+        else:
+            own = list(data.features[key].columns)
+            gap = (data.X[test][:, own] - prediction) ** 2
+            loss = (gap / self.spread[own]).mean(axis=1)
+        if data.weights is not None:
+            loss = loss * data.weights[test]
+        for outer, at in self.inner.looks[task.fold]:
+            table[task.fold, outer] = loss[at].sum()
+        if isinstance(self.plan.learner, Auto) and self.plan.learner.stack:
+            self._keep(learner, key, task, prediction)
+
+    def _keep(self, learner: Learner, key: int, task: Task, prediction: Array) -> None:
+        """Keep what a model left over, for a stack: (rows, columns), scaled and weighted."""
+        data, test = self.plan.data, self.inner.folds[task.fold][1]
+        if key == Y:
+            left = np.reshape(data.left(prediction, test), (len(test), -1))
+        else:
+            own = list(data.features[key].columns)
+            left = (data.X[test][:, own] - prediction) / np.sqrt(self.spread[own])
+        if data.weights is not None:
+            left = left * np.sqrt(data.weights[test])[:, None]
+        kept = self.left.setdefault((key, learner), [np.empty(0)] * len(self.inner.folds))
+        kept[task.fold] = left
+
+    # --- who leads --------------------------------------------------------------------------
+
+    def errors(
+        self, key: int, outer: int, folds: Iterable[int] | None = None
+    ) -> dict[Learner, float]:
+        """Return the mean loss of each candidate that ran in all these inner folds."""
+        looked = self.weight[:, outer] > 0
+        if folds is not None:
+            looked &= np.isin(np.arange(len(looked)), list(folds))
+        if not looked.any():
+            return {}
+        found = {}
+        for learner in self.order:
+            table = self.losses.get((key, learner))
+            total = np.nan if table is None else table[looked, outer].sum()
+            if np.isfinite(total):
+                found[learner] = float(total / self.weight[looked, outer].sum())
+        return found
+
+    def best(self, key: int, outer: int) -> Learner:
+        """Return the first candidate that errs no more than the best, or next to no more."""
+        return _leader(self.errors(key, outer)) or Mean()
+
+    def choices(self) -> Choices:
+        """Return the winners."""
+        x_keys = [key for key in self.keys if key != Y]
+        outers = range(self.inner.n_outer)
+        y = [_alone(self._settled(self.best(Y, outer), outer)) for outer in outers]
+        x = [{key: _alone(self.best(key, outer)) for key in x_keys} for outer in outers]
+        instead = [{key: _alone(self._not_mean(key, outer)) for key in x_keys} for outer in outers]
+        return Choices(y, x, instead)
+
+    def _settled(self, learner: Learner, outer: int) -> Learner:
+        """Return a learner of y with the smoothing that suits the model on all columns.
+
+        Models without a feature then keep it, so all of them come from one Gram matrix.
+        """
+        if learner != Splines(df="gcv") or self.plan.data.classes:
+            return learner
+        data, train = self.plan.data, self.plan.folds[outer][0]
+        model = AdditiveSplines(df="gcv").fit(
+            data.X[train], data.y[train], None if data.weights is None else data.weights[train]
+        )
+        return Splines(df=tuple(round(df, 3) for df in model.chosen_df))
+
+    def _not_mean(self, key: int, outer: int) -> Learner:
+        errors = self.errors(key, outer)
+        return _leader({k: v for k, v in errors.items() if k != Mean()}) or Linear()
+
+    def stacked(self) -> Choices:
+        """Return the mixtures of candidates that err least."""
+        x_keys = [key for key in self.keys if key != Y]
+        outers = range(self.inner.n_outer)
+        x = [{key: self._mixture(key, outer) for key in x_keys} for outer in outers]
+        return Choices([self._mixture(Y, outer) for outer in outers], x, x)
+
+    def _mixture(self, key: int, outer: int) -> Blend:
+        """Return weights from 0 to 1 that add up to 1 and make the squared error least."""
+        from scipy.optimize import nnls
+
+        learners = list(self.errors(key, outer))
+        if not learners:
+            return _alone(Mean())
+        parts = []
+        for i, looks in enumerate(self.inner.looks):
+            for own, at in looks:
+                if own == outer:
+                    left = [self.left[key, learner][i][at].ravel() for learner in learners]
+                    parts.append(np.column_stack(left))
+        left_over = np.vstack(parts)
+        size = np.sqrt(np.square(left_over).sum(axis=0).max()) or 1.0
+        left_over = np.vstack([left_over / size, np.sqrt(HOLD) * np.eye(len(learners))])
+        # A heavy last row makes the weights add up to 1.
+        A = np.vstack([left_over, np.full((1, len(learners)), 1e3)])
+        weights = nnls(A, np.append(np.zeros(len(left_over)), 1e3))[0]
+        weights = np.where(weights > 1e-3 * weights.max(), weights, 0.0)
+        weights /= weights.sum()
+        pairs = zip(learners, weights.tolist(), strict=True)
+        return tuple((learner, weight) for learner, weight in pairs if weight > 0)
+
+
+def _alone(learner: Learner) -> Blend:
+    return ((learner, 1.0),)
+
+
+def _leader(errors: dict[Learner, float]) -> Learner | None:
+    if not errors:
+        return None
+    least = min(errors.values())
+    return next(learner for learner, error in errors.items() if error <= (1 + WORTH) * least)
+
+
+def _predictions(plan: Plan, path: Sequence[Learner]) -> dict[Task, list[Array | None]]:
+    """Return what each candidate of a path predicts; None where it failed."""
+    if all(isinstance(learner, Boosting) for learner in path) and _is_quick(plan):
+        counts = [learner.trees for learner in path]  # type: ignore[attr-defined]
+        return {task: list(found) for task, found in boosting.along(plan, counts).items()}
+    every: dict[Task, list[Array | None]] = {task: [] for task in plan.tasks}
+    for learner in path:
+        one = replace(plan, learner=learner)
+        for task, outcome in by_task(one, run(one)).items():
+            prediction = None if outcome.failure else outcome.prediction
+            every[task].append(prediction)
+    return every
+
+
+def _is_quick(plan: Plan) -> bool:
+    """Return whether the boosting engine serves every task of a plan."""
+    widest = max((len(feature.columns) for feature in plan.data.features), default=0)
+    return boosting.supports(plan) and plan.data.X.shape[1] > widest
+
+
+# --- our own library ----------------------------------------------------------------------------
+
+
+def _hold_library(contest: Contest) -> None:
+    """Let our own candidates run, the dear ones only where they can matter."""
+    data, everywhere = contest.plan.data, contest.everything()
+    n_columns, n_rows = data.X.shape[1], max(len(train) for train, _ in contest.inner.folds)
+    contest.enter([Mean()], everywhere)
+    contest.enter([Linear()], everywhere)
+    if 4 * n_columns > n_rows:
+        for ridge in (10.0, 100.0, 1000.0):
+            contest.enter([Linear(ridge=ridge * float(np.median(contest.spread)))], everywhere)
+    _grow(contest, 1, STUMPS, MORE_STUMPS, everywhere)
+    learned = _where(contest, everywhere, _is_learned)
+    of_features = {key: folds for key, folds in learned.items() if key != Y}
+    if n_columns > MOST_CURVES:
+        contest.enter([Splines()], learned)
+    elif data.classes:
+        contest.enter([Splines()], {key: learned[key] for key in learned if key == Y})
+        contest.enter([Splines(df="gcv")], of_features)
+    else:
+        contest.enter([Splines(df="gcv")], learned)
+    _race(contest, [Boosting(trees=count, splits=DEEP_SPLITS) for count in DEEP], everywhere)
+    longer = [Boosting(trees=count, splits=DEEP_SPLITS) for count in MORE_DEEP]
+    _race(contest, longer, _where(contest, everywhere, _wants_more(DEEP_SPLITS, DEEP[-1])))
+    if n_rows <= MOST_KERNEL_ROWS:
+        learned = _where(contest, of_features if data.classes else everywhere, _is_learned)
+        for width in (0.1, 0.5):
+            ridge_machine = Kernel(kind="ridge", C=10.0, sigma=width / max(1, n_columns - 1))
+            _race(contest, [ridge_machine], learned)
+
+
+def _grow(
+    contest: Contest,
+    splits: int,
+    counts: Sequence[int],
+    more: Sequence[int],
+    where: dict[int, list[int]],
+) -> None:
+    """Let trees run, and more of them where the most so far did best."""
+    contest.enter([Boosting(trees=count, splits=splits) for count in counts], where)
+    where = _where(contest, where, _wants_more(splits, counts[-1]))
+    contest.enter([Boosting(trees=count, splits=splits) for count in more], where)
+
+
+def _wants_more(splits: int, trees: int) -> Rule:
+    """Return a rule: do so many trees err least, of all with as many splits?"""
+
+    def rule(key: int, errors: dict[Learner, float]) -> bool:
+        own = {k: e for k, e in errors.items() if isinstance(k, Boosting) and k.splits == splits}
+        most = Boosting(trees=trees, splits=splits)
+        return most in own and own[most] <= min(own.values())
+
+    return rule
+
+
+def _where(contest: Contest, where: dict[int, list[int]], rule: Rule) -> dict[int, list[int]]:
+    """Return the inner folds of those regressions for which some outer fold's errors say so."""
+    found: dict[int, list[int]] = {}
+    for key, folds in where.items():
+        outers = [o for o in range(contest.inner.n_outer) if rule(key, contest.errors(key, o))]
+        looked = contest.weight[:, outers].sum(axis=1) > 0
+        found[key] = [i for i in folds if looked[i]]
+    return found
+
+
+def _is_learned(key: int, errors: dict[Learner, float]) -> bool:
+    """Return whether y is asked for, or something beats the mean."""
+    mean = errors.get(Mean())
+    return key == Y or mean is None or min(errors.values()) < (1 - LEARNED) * mean
+
+
+def _far_apart(count: int) -> list[int]:
+    """Return every other number, then the rest: neighbours tell the same outer fold."""
+    return [*range(0, count, 2), *range(1, count, 2)]
+
+
+def _race(contest: Contest, path: Sequence[Learner], where: dict[int, list[int]]) -> None:
+    """Let candidates run in one inner fold after the other for as long as they lead.
+
+    An outer fold asks for the next inner fold only by the errors it may look at itself.
+    """
+    running = {(key, outer) for key in where for outer in range(contest.inner.n_outer)}
+    for i in _far_apart(len(contest.inner.folds)):
+        looking = [outer for outer, _ in contest.inner.looks[i]]
+        asked = {key for key, outer in running if outer in looking and i in where[key]}
+        contest.enter(path, {key: [i] for key in asked})
+        for key, outer in list(running):
+            if key not in asked or outer not in looking:
+                continue
+            errors = contest.errors(key, outer, [i])
+            rivals = [error for learner, error in errors.items() if learner not in path]
+            own = [error for learner, error in errors.items() if learner in path]
+            if not own or (rivals and min(own) >= min(rivals)):
+                running.discard((key, outer))
