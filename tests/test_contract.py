@@ -100,9 +100,11 @@ def test_shifting_and_scaling_a_feature_leaves_every_p_value_where_it_was(name, 
 @pytest.mark.parametrize("name", ALL)
 def test_the_table_comes_from_the_scores(name, small_data):
     result = assess(*small_data, learner=learner_for(name, "linear"), methods=[name])
-    scores, table = result.scores[name], result.table
+    scores, table = result.scores[name], result.only(name).table
     assert np.allclose(table["estimate"], scores.mean(axis=0))
     assert np.allclose(table["std_error"], scores.std(axis=0) / np.sqrt(len(scores)))
+    if name in ("weighted_gcm", "basis_gcm"):
+        return  # the largest of many statistics, and a χ²
     assert np.allclose(table["statistic"], table["estimate"] / table["std_error"])
     assert np.allclose(table["high"] - table["low"], 2 * 1.959963984540054 * table["std_error"])
 
@@ -146,8 +148,10 @@ def test_unit_weights_change_nothing_and_a_doubled_row_counts_twice_in_the_estim
     X = rng.normal(size=(200, 3))
     y = X[:, 0] + rng.normal(size=200)
     options = {"learner": "linear", "methods": [name], "splits": "none"}
-    if METHODS[name].learners:
+    if METHODS[name].learners or METHODS[name].held_out:
         pytest.skip("not in sample, and a network's batches depend on the rows")
+    if name == "weighted_gcm":
+        pytest.skip("its signs are around the medians of rows, whatever they weigh")
     plain = assess(X, y, **options)
     ones = assess(X, y, sample_weight=np.full(200, 3.0), **options)
     assert np.allclose(plain.table["p_value"], ones.table["p_value"])
@@ -167,7 +171,7 @@ def test_clusters_of_copies_have_the_standard_error_of_the_originals(name):
     options = {"learner": "linear", "methods": [name], "splits": "none"}
     if name == "permutation":
         pytest.skip("copies are shuffled apart")
-    if METHODS[name].learners:
+    if METHODS[name].learners or METHODS[name].held_out:
         pytest.skip("not in sample, and a network's batches depend on the rows")
     single = assess(X, y, **options)
     copies = assess(
@@ -193,7 +197,8 @@ def test_a_feature_the_learner_never_uses_has_p_one(name):
     y = 3 * X[:, 0] + 0.1 * rng.normal(size=200)
     if METHODS[name].learners:
         pytest.skip("a network uses every column")
-    row = assess(X, y, methods=[name]).table.iloc[1]  # no node of 10 rows can split on x1
+    # No node of 10 rows can split on x1.
+    row = assess(X, y, methods=[name], learner="boosting").table.iloc[1]
     assert row["status"] in ("unused", "redundant", "ok")
-    if name != "gcm":
+    if "gcm" not in name:
         assert (row["status"], row["p_value"], row["estimate"]) == ("unused", 1.0, 0.0)

@@ -13,7 +13,7 @@ from residua.report import render, summarize
 
 @pytest.fixture(scope="module")
 def result(small_data):
-    return assess(*small_data, learner="linear")
+    return assess(*small_data, learner="linear", methods=["gcm", "loco"])
 
 
 def test_the_table_has_the_promised_columns(result):

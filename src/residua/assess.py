@@ -12,6 +12,7 @@ from residua.engines import Lazy, Plan, Progress
 from residua.errors import InputError, is_whole
 from residua.learners import Learner, get_learner
 from residua.methods import AnyMethod, Method, get_methods
+from residua.quality import leftover
 from residua.residuals import fit_residuals
 from residua.result import Result
 from residua.splits import make_splits
@@ -21,7 +22,7 @@ def assess(
     X: Any,
     y: Any = None,
     *,
-    learner: Any = "boosting",
+    learner: Any = "auto",
     methods: str | Sequence[str] = "default",
     splits: Any = 5,
     paper: bool = False,
@@ -37,6 +38,7 @@ def assess(
     confidence: float = 0.95,
     repeats: int = 1,
     permutations: int = 5,
+    check: bool = True,
     seed: int = 0,
     n_jobs: int = 1,
     progress: Progress | None = None,
@@ -48,11 +50,12 @@ def assess(
     X, y
         Any dataframe or array and its target; or a dataframe and the name of its target column.
     learner
-        A name (`residua.learners.LEARNERS`), a learner value such as `Boosting(trees=200)`, or
-        any scikit-learn estimator or pipeline.
+        "auto" chooses the best of several for y and for each feature, by cross-validation inside
+        the training rows. Or a name (`residua.learners.LEARNERS`), a learner value such as
+        `Boosting(trees=200)`, or any scikit-learn estimator or pipeline.
     methods
-        Names from `residua.METHODS`; "default" is GCM and LOCO. Settings go with the name:
-        "knockoffs(fdr=0.1)", "lasso(rule='min')".
+        Names from `residua.METHODS`. "default" is GCM, PCM and their verdict, "gcm+pcm"; in sample
+        it is GCM and LOCO. Settings go with the name: "knockoffs(fdr=0.1)", "lasso(rule='min')".
     splits
         5 cross-fits in five folds; 0.33 holds out a third; "none" tests in sample; or a
         scikit-learn splitter, or a list of (train, test) row numbers.
@@ -78,6 +81,8 @@ def assess(
         Cross-fits with new folds; p-values are combined as twice their median.
     permutations
         Shuffles averaged by the permutation test.
+    check
+        Whether to look for what regressions left undone, which makes p-values too small.
     seed, n_jobs, progress
         Same seed, same numbers, for any number of processes; a function of (done, total).
 
@@ -123,14 +128,16 @@ class Job:
         chosen = choose(self.methods, self.data, self.options.seed)
         plans = [self.plan(repeat, progress) for repeat in range(self.options.repeats)]
         fitted = [fit_residuals(plan) for plan in plans]
-        return conclude(fitted, self.learner, self.methods, self.options, chosen)
+        checked = self.options.check and not self.options.in_sample
+        left = leftover(plans[0], fitted[0]) if checked else None
+        return conclude(fitted, self.learner, self.methods, self.options, chosen, left)
 
 
 def prepare(
     X: Any,
     y: Any = None,
     *,
-    learner: Any = "boosting",
+    learner: Any = "auto",
     methods: str | Sequence[str] = "default",
     paper: bool = False,
     groups: Mapping[str, Sequence[str]] | None = None,

@@ -8,7 +8,9 @@ two such models a fold give errors on two folds of its training rows, at the pri
 Without candidates of the user's own, cheap ones run first and dear ones only where they can matter:
 
 mean, linear, stumps   for every regression; as many trees as pay, read off one run
-splines(df='gcv')      for y, and where something can be learned at all
+splines(df='gcv')      for y, and where something can be learned at all; with many waves for
+                       tables of few columns, where the most stumps did best
+quadratic              for tables of few columns, as the next
 trees of 4 splits      for as long as they beat what came before, one inner model after the other
 kernel ridge           likewise, for y and where something can be learned
 """
@@ -24,7 +26,7 @@ from residua.data import Rows
 from residua.engines import Array, Blend, Choices, Plan, Task, boosting
 from residua.estimators.splines import AdditiveSplines
 from residua.fitting import by_task, run
-from residua.learners import Auto, Boosting, Kernel, Learner, Linear, Mean, Splines
+from residua.learners import Auto, Boosting, Kernel, Learner, Linear, Mean, Quadratic, Splines
 from residua.randomness import stream
 from residua.splits import Fold
 
@@ -43,6 +45,8 @@ LEARNED = 0.02
 MOST_ROWS = 20_000
 # Beyond these sizes a candidate would take longer than all others together.
 MOST_CURVES, MOST_KERNEL_ROWS = 60, 2500
+# Up to this many columns also curves of many waves, and all products, are tried.
+MOST_WAVES, WAVES = 12, 30
 # This share of the largest error is added to a stack's errors, so that weights are unique.
 HOLD = 1e-8
 
@@ -251,16 +255,25 @@ class Contest:
         y = [_alone(self._settled(self.best(Y, outer), outer)) for outer in outers]
         x = [{key: _alone(self.best(key, outer)) for key in x_keys} for outer in outers]
         instead = [{key: _alone(self._not_mean(key, outer)) for key in x_keys} for outer in outers]
-        return Choices(y, x, instead)
+        errors = {key: self._error([blends[key][0][0] for blends in x], key) for key in x_keys}
+        n_rows = float(np.mean([len(train) for train, _ in self.inner.folds]))
+        return Choices(y, x, instead, errors, n_rows)
+
+    def _error(self, chosen: list[Learner], key: int) -> float:
+        """Return the mean loss of the learners that each outer fold chose."""
+        found = [self.errors(key, outer).get(one, np.nan) for outer, one in enumerate(chosen)]
+        return float(np.mean(found))
 
     def _settled(self, learner: Learner, outer: int) -> Learner:
         """Return a learner of y with the smoothing that suits the model on all columns.
 
         Models without a feature then keep it, so all of them come from one Gram matrix.
         """
-        if learner != Splines(df="gcv") or self.plan.data.classes:
+        if not isinstance(learner, Splines) or learner.df != "gcv" or self.plan.data.classes:
             return learner
         data, train = self.plan.data, self.plan.folds[outer][0]
+        if learner.curves != Splines().curves:
+            return learner
         model = AdditiveSplines(df="gcv").fit(
             data.X[train], data.y[train], None if data.weights is None else data.weights[train]
         )
@@ -348,6 +361,13 @@ def _hold_library(contest: Contest) -> None:
     _grow(contest, 1, STUMPS, MORE_STUMPS, everywhere)
     learned = _where(contest, everywhere, _is_learned)
     of_features = {key: folds for key, folds in learned.items() if key != Y}
+    if n_columns <= MOST_WAVES:
+        wild = _where(contest, everywhere, _is_wild)
+        contest.enter([Splines(df="gcv", curves=WAVES)], wild)
+        if data.classes:
+            everywhere = {key: folds for key, folds in everywhere.items() if key != Y}
+        _race(contest, [Quadratic()], everywhere)
+        everywhere = contest.everything()
     if n_columns > MOST_CURVES:
         contest.enter([Splines()], learned)
     elif data.classes:
@@ -397,6 +417,12 @@ def _where(contest: Contest, where: dict[int, list[int]], rule: Rule) -> dict[in
         looked = contest.weight[:, outers].sum(axis=1) > 0
         found[key] = [i for i in folds if looked[i]]
     return found
+
+
+def _is_wild(key: int, errors: dict[Learner, float]) -> bool:
+    """Return whether many stumps err less than few: a curve with many waves takes many."""
+    stumps = {k: e for k, e in errors.items() if isinstance(k, Boosting) and k.splits == 1}
+    return bool(stumps) and min(stumps, key=stumps.__getitem__).trees >= MORE_STUMPS[0]
 
 
 def _is_learned(key: int, errors: dict[Learner, float]) -> bool:

@@ -93,7 +93,7 @@ Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all c
 def assess(
     table: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)],
     target: Target,
-    learner: LearnerName = "boosting",
+    learner: LearnerName = "auto",
     methods: Methods = "default",
     splits: Splits = "5",
     paper: Annotated[bool, typer.Option("--paper", help="The paper's mode: in sample.")] = False,
@@ -155,7 +155,7 @@ def assess(
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("residua-demo"),
-    learner: LearnerName = "boosting",
+    learner: LearnerName = "auto",
     jobs: Jobs = 1,
     quiet: Quiet = False,
     as_json: AsJson = False,

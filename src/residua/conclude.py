@@ -22,6 +22,7 @@ from residua.inference import ALTERNATIVES, Tests, combine_repeats, mean_test, n
 from residua.learners import Learner
 from residua.methods import AnyMethod, Chooser, Combination, Method
 from residua.methods.choice import Choice
+from residua.quality import Leftover, quality_table
 from residua.randomness import stream
 from residua.residuals import Residuals
 from residua.result import Result
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
-# Above this share explained by the others, a feature has little of its own left to test.
-DETERMINED = 0.98
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,7 @@ class Options:
     seed: int = 0
     paper: bool = False
     top: int | None = None
+    check: bool = True
 
     def __post_init__(self) -> None:
         if self.alternative not in (None, *ALTERNATIVES):
@@ -113,6 +113,7 @@ def conclude(
     methods: Sequence[AnyMethod],
     options: Options,
     chosen: Mapping[str, Chosen],
+    left: Leftover | None = None,
 ) -> Result:
     """Return the result of one or more cross-fits of the same table."""
     import pandas as pd
@@ -132,7 +133,7 @@ def conclude(
         tables.append(_rows(method, fitted, combine_repeats(tests), options))
         scores[method.name] = _mean_over_repeats(fitted, per_repeat)
     table = pd.concat(tables, ignore_index=True)
-    quality = _quality(fitted, learner)
+    quality = quality_table(fitted, learner, left)
     return Result(
         table=table,
         scores=scores,
@@ -311,52 +312,6 @@ def _status(method: Method, fitted: Sequence[Residuals], tests: Tests, j: int) -
     return method.zero if tests.is_zero[j] else "ok"
 
 
-def _quality(fitted: Sequence[Residuals], learner: Learner) -> pd.DataFrame:
-    """Return the out-of-fold R² of every regression, the median over repeats."""
-    import pandas as pd
-
-    rows = []
-    for (regression, feature), values in _explained(fitted).items():
-        rows.append(
-            {
-                "regression": regression,
-                "feature": feature,
-                "learner": str(learner),
-                "r2": float(np.median(values)),
-            }
-        )
-    return pd.DataFrame(rows, columns=["regression", "feature", "learner", "r2"])
-
-
-def _explained(fitted: Sequence[Residuals]) -> dict[tuple[str, str], list[float]]:
-    found: dict[tuple[str, str], list[float]] = {}
-    for residuals in fitted:
-        for key, value in _explained_once(residuals):
-            found.setdefault(key, []).append(value)
-    return found
-
-
-def _explained_once(residuals: Residuals) -> Iterable[tuple[tuple[str, str], float]]:
-    data, arrays, weights = residuals.data, residuals.arrays, residuals.weights
-
-    def share(loss: Array, of: float) -> float:
-        return float(1 - np.average(loss, weights=weights) / of)
-
-    if "loss_given_all" in arrays and ("y_given_all", -1) not in residuals.failures:
-        yield ("y given all", ""), share(arrays["loss_given_all"], residuals.mean_loss)
-    for j, feature in enumerate(data.features):
-        if not feature.columns:
-            continue
-        if "loss_given_rest" in arrays and ("y_given_rest", j) not in residuals.failures:
-            loss = arrays["loss_given_rest"][:, j]
-            yield ("y given rest", feature.name), share(loss, residuals.mean_loss)
-        if "x_given_rest" in arrays and ("x_given_rest", j) not in residuals.failures:
-            columns = list(feature.columns)
-            spread = data.X[:, columns].var(axis=0)
-            loss = (arrays["x_given_rest"][:, columns] ** 2 / spread).mean(axis=1)
-            yield ("x given rest", feature.name), share(loss, 1.0)
-
-
 def _about(
     fitted: Sequence[Residuals],
     learner: Learner,
@@ -461,14 +416,17 @@ def _alerts(
             f"The learner predicts '{short(data.target)}' no better than its mean does "
             f"(R² {full:.2f}): the tests have little power."
         )
-    taken = [
-        feature
-        for kind, feature, share in zip(kinds, features, shares, strict=True)
-        if kind == "x given rest" and share > DETERMINED
-    ]
+    pairs = list(zip(features, quality["alarm"].tolist(), strict=True))
+    taken = [feature for feature, alarm in pairs if "determined" in alarm]
     if taken:
         names = listed(taken)
         yield f"The others determine {names} almost fully: little can be said, so group them."
+    poor = [feature for feature, alarm in pairs if alarm and "determined" not in alarm]
+    if poor:
+        yield (
+            f"The regressions of {listed(poor)} are poor: their p-values may be too small. "
+            "Use learner='auto', more rows, or a learner that fits these better."
+        )
     yield from _even_effects(table)
 
 

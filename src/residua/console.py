@@ -64,7 +64,7 @@ def verdict(result: Result) -> str:
 
 def footnotes(result: Result, said: Iterable[str] = ()) -> Iterable[str]:
     """Yield what the effects mean, how well y is predicted, and the alerts not yet said."""
-    effects = [f"{name} effect = {result.about['effects'][name]}" for name in result.methods]
+    effects = [f"{name} effect = {result.about['effects'][name]}" for name in result.scores]
     yield "; ".join(effects) + "."
     if len(result.about["classes"]) == 2 and "gcm" in result.methods:
         yield f"A positive correlation speaks for class '{short(result.about['classes'][1])}'."

@@ -94,14 +94,17 @@ class Linear(Learner):
 class Splines(Learner):
     """A smooth curve per column (R's gam::gam with s(x, df = 4)); df="gcv" lets the data choose.
 
-    A list of df has one for each column of the table.
+    A list of df has one for each column of the table. With "gcv" a column's curve is made of at
+    most so many `curves`: more for functions with many waves.
     """
 
     name: ClassVar[str] = "splines"
     about: ClassVar[str] = "additive smooth curves (R gam); df=4, or df='gcv' chosen by the data"
     df: float | str | tuple[float, ...] = 4
+    curves: int = 9
 
     def __post_init__(self) -> None:
+        _whole(self, "curves")
         if isinstance(self.df, list):
             object.__setattr__(self, "df", tuple(self.df))
         if self.df != "gcv" and not isinstance(self.df, tuple):
@@ -115,7 +118,20 @@ class Splines(Learner):
             if fit.columns and fit.columns[-1] >= len(df):
                 raise InputError(f"Splines(df=…) has {len(df)} numbers: give one for each column.")
             df = tuple(df[column] for column in fit.columns)
-        return AdditiveSplines(df=df, n_classes=fit.n_classes)
+        return AdditiveSplines(df=df, curves=self.curves, n_classes=fit.n_classes)
+
+
+@dataclass(frozen=True)
+class Quadratic(Learner):
+    """Ridge on all columns, their squares and products; the data choose the penalty."""
+
+    name: ClassVar[str] = "quadratic"
+    about: ClassVar[str] = "ridge on columns, squares and products; penalty chosen by the data"
+
+    def model(self, fit: Fit) -> Model:
+        from residua.estimators.quadratic import QuadraticModel
+
+        return QuadraticModel(n_classes=fit.n_classes)
 
 
 @dataclass(frozen=True)
@@ -316,7 +332,17 @@ class Auto(Learner):
 
 LEARNERS: dict[str, type[Learner]] = {
     kind.name: kind
-    for kind in (Auto, Linear, Splines, Boosting, Kernel, Network, SingleIndex, Mean)
+    for kind in (
+        Auto,
+        Linear,
+        Splines,
+        Quadratic,
+        Boosting,
+        Kernel,
+        Network,
+        SingleIndex,
+        Mean,
+    )
 }
 
 

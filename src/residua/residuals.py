@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from residua.choosing import choose
 from residua.data import Dataset, Index, Rows, as_slice
-from residua.engines import Outcome, Plan, Task, plain
+from residua.engines import Choices, Outcome, Plan, Task, plain
 from residua.fitting import by_task, engine_for, run
 from residua.learners import Auto
 
@@ -43,7 +43,7 @@ class Residuals:
     column per feature, `x_given_rest` a column per column of `data.X`. With three or more
     classes what is left of y has one more axis: a column per class but the first. `n_train` is
     the rows a model learned from, 0 where it was tested on those same rows. `learners` are those
-    that each regression chose, fold by fold, where it had a choice.
+    that each regression chose, fold by fold, where it had a choice; `choices` says how.
     """
 
     data: Dataset
@@ -56,6 +56,7 @@ class Residuals:
     n_train: int = 0
     engine: str = "plain"
     learners: Mapping[tuple[str, int], Sequence[str]] = field(default_factory=dict)
+    choices: Choices | None = None
     seconds_choosing: float = 0.0
 
     @property
@@ -162,7 +163,7 @@ def fit_residuals(plan: Plan) -> Residuals:
     if (engine is not plain or plan.choices) and not _is_sound(residuals):
         engine, residuals = plain, gather(plan, run(plan, plainly=True))  # it says which fit failed
     name = engine.__name__.rsplit(".", 1)[-1]
-    residuals = replace(residuals, engine=name, seconds_choosing=seconds)
+    residuals = replace(residuals, engine=name, choices=plan.choices, seconds_choosing=seconds)
     for need, targets in (("f_given_rest", _suggested), ("square_given_rest", _squares)):
         if need in plan.needs:
             residuals = _with_targets(plan, residuals, need, targets)

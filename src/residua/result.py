@@ -61,6 +61,11 @@ class Result:
         return {m: chosen.loc[chosen["method"] == m, "feature"].tolist() for m in self.methods}
 
     @property
+    def verdict(self) -> str:
+        """Return the method that decides where several are combined, else nothing."""
+        return next((method for method in self.methods if is_combination(method)), "")
+
+    @property
     def failures(self) -> dict[str, str]:
         """Return why fits failed, by "method: feature"."""
         failed = self.table[self.table["status"].str.startswith("failed")]
@@ -96,7 +101,8 @@ class Result:
     @property
     def headline(self) -> str:
         """Return the answer in one sentence."""
-        chosen = self.table.loc[self.table["selected"], "feature"].nunique()
+        decides = self.table["method"] == self.verdict if self.verdict else True
+        chosen = self.table.loc[self.table["selected"] & decides, "feature"].nunique()
         about = self.about
         correction = {"none": "unadjusted"}.get(about["correction"], about["correction"].upper())
         return (
@@ -118,7 +124,7 @@ class Result:
             "about": dict(self.about),
             "alerts": list(self.alerts),
             "table": {name: cells(column) for name, column in self.table.items()},
-            "quality": self.quality.to_dict(orient="list"),
+            "quality": {name: cells(column) for name, column in self.quality.items()},
             "rows": _packed(self.rows.astype(np.int64)),
             "scores": {name: _packed(array) for name, array in self.scores.items()},
             "residuals": {name: _packed(array) for name, array in self.residuals.items()},
@@ -151,7 +157,7 @@ class Result:
             scores={name: _unpacked(array) for name, array in stored["scores"].items()},
             rows=_unpacked(stored["rows"]).astype(np.intp),
             about=stored["about"],
-            quality=pd.DataFrame(stored["quality"]),
+            quality=_filled(pd.DataFrame(stored["quality"])),
             alerts=tuple(stored["alerts"]),
             residuals={name: _unpacked(array) for name, array in stored["residuals"].items()},
         )
@@ -189,6 +195,11 @@ def cells(column: Any) -> list[Any]:
     """Return a column's values, with None where json has no number for a cell."""
     values: list[Any] = column.tolist()
     return [None if _is_empty(value) else value for value in values]
+
+
+def is_combination(method: str) -> bool:
+    """Return whether a method's name says that it combines others: "gcm+pcm"."""
+    return "+" in method.split("(")[0]
 
 
 def _filled(table: pd.DataFrame) -> pd.DataFrame:
@@ -247,7 +258,8 @@ def _verdict(tests: list[dict[Any, Any]]) -> dict[str, Any]:
     """Return what the tests say of one feature, in a row for people."""
     row: dict[str, Any] = {"feature": tests[0]["feature"]}
     for test in tests:
-        row[test["method"]] = describe_effect(test)
+        if not isnan(test["estimate"]):
+            row[test["method"]] = describe_effect(test)
         if not isnan(test["p_value"]):
             row[f"{test['method']} p"] = describe_p(test["p_adjusted"])
     return {**row, "verdict": _in_words(tests)}
@@ -255,6 +267,12 @@ def _verdict(tests: list[dict[Any, Any]]) -> dict[str, Any]:
 
 def _in_words(tests: list[dict[Any, Any]]) -> str:
     chosen = [str(test["method"]) for test in tests if test["selected"]]
+    combined = [str(test["method"]) for test in tests if is_combination(test["method"])]
+    if combined:
+        if set(combined) <= set(chosen):
+            return "matters"
+        if chosen:
+            return f"unclear ({', '.join(chosen)} only)"
     if len(chosen) == len(tests):
         return "matters"
     if chosen:

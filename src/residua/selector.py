@@ -38,7 +38,7 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         method: str = "gcm",
         *,
-        learner: Any = "boosting",
+        learner: Any = "auto",
         correction: str = "bh",
         alpha: float = 0.05,
         top: int | None = None,

@@ -104,11 +104,15 @@ class Choices:
     """The learners that serve each fold's regressions: of y, of the features, of other targets.
 
     That of `instead` of a feature is never the mean, which would take nothing off the target.
+    `errors` are the mean losses of those chosen when they learned from `n_rows` rows only, by
+    feature.
     """
 
     y: Sequence[Blend]
     x: Sequence[Mapping[int, Blend]]
     instead: Sequence[Mapping[int, Blend]]
+    errors: Mapping[int, float] = field(default_factory=dict)
+    n_rows: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -83,14 +83,15 @@ class Basis:
     x_targets: Array
 
     @classmethod
-    def of(cls, plan: Plan, fold: int, *, smoothest: bool = False) -> Basis:
-        """Return the basis of a fold."""
+    def of(cls, plan: Plan, fold: int, *, curves: int = 0) -> Basis:
+        """Return the basis of a fold, of so many of the smoothest curves where that is given."""
         data, (train, test) = plan.data, plan.folds[fold]
         given = None if data.weights is None else data.weights[train]
         X_train, X_test = rows_of(data.X, train), rows_of(data.X, test)
         X, y, weights = counted(X_train, rows_of(data.y, train), given)
-        through = Term.smoothest if smoothest else Term.through
-        terms = [through(x, weights) for x in X.T]
+        terms = [
+            Term.smoothest(x, weights, curves) if curves else Term.through(x, weights) for x in X.T
+        ]
         mean = np.average(X_train, axis=0, weights=given)
         x_targets = X
         if plan.targets is not None:
@@ -491,7 +492,8 @@ class ChosenFold(Curves):
     @classmethod
     def of(cls, plan: Plan, fold: int) -> ChosenFold | None:
         """Return what the models of a fold share, or None where lines are copies."""
-        basis = Basis.of(plan, fold, smoothest=True)
+        assert isinstance(plan.learner, Splines)
+        basis = Basis.of(plan, fold, curves=plan.learner.curves)
         a_line = np.array([len(term.penalty) > 0 for term in basis.terms])
         most = max(a_line[list(feature.columns)].sum() for feature in plan.data.features)
         if not may_bend(1 + a_line.sum() - most, len(basis.y)):

@@ -106,13 +106,14 @@ class Term:
         return cls(low, span, degree, knots, mix, center @ mix, penalty)
 
     @classmethod
-    def smoothest(cls, x: Array, weights: Array) -> Self:
+    def smoothest(cls, x: Array, weights: Array, count: int = 9) -> Self:
         """Return the term that holds a column's nine smoothest curves, as many as R's s(x) has.
 
         They are those of a spline with many more knots, so where these lie matters little. A long
         tail, which would else count for the smoothness of all the rest, is straight.
         """
-        return cls.through(x, weights, size=20, even=0.5, reach=3).first(9)
+        size = max(20, count + 10)
+        return cls.through(x, weights, size=size, even=0.5, reach=3).first(count)
 
     def first(self, count: int) -> Self:
         """Return the term of the smoothest `count` of its curves; the first is a line."""
@@ -659,26 +660,33 @@ class AdditiveSplines:
 
     `df` is the degrees of freedom of each curve as in R's s(x, df), that is the trace of the
     column's own smoother less one for the constant; or a number for each curve; "gcv" lets the
-    data choose them all.
+    data choose them all, of at most as many as there are `curves`.
     """
 
     terms: list[Term]
     coefficients: Array
 
-    def __init__(self, *, df: float | str | Sequence[float] = 4, n_classes: int = 0) -> None:
+    def __init__(
+        self, *, df: float | str | Sequence[float] = 4, curves: int = 9, n_classes: int = 0
+    ) -> None:
         self.df = df
+        self.curves = curves
         self.n_classes = n_classes
 
     def fit(self, X: Array, y: Array, weights: Array | None = None) -> Self:
         """Return the model with its curves fitted."""
         X, y, weights = counted(X, y, weights)
-        through = Term.smoothest if self.df == "gcv" else Term.through
-        self.terms = [through(x, weights) for x in X.T]
+        self.terms = [self._term(x, weights) for x in X.T]
         M = design(self.terms, X)
         fit_one = self._fit_classes if self.n_classes else self._fit_mean
         fits = [fit_one(M, target, weights) for target in targets(y, self.n_classes)]
         self.coefficients = np.column_stack(fits)
         return self
+
+    def _term(self, x: Array, weights: Array) -> Term:
+        if self.df == "gcv":
+            return Term.smoothest(x, weights, self.curves)
+        return Term.through(x, weights)
 
     def predict(self, X: Array) -> Array:
         """Return means, or a row of probabilities per row of X."""

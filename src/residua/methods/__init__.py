@@ -129,7 +129,7 @@ METHODS: dict[str, AnyMethod] = {
         Method(
             "pcm",
             pcm,
-            needs=("y_given_rest", "f_given_rest"),
+            needs=("y_given_all", "y_given_rest", "f_given_rest"),
             about="like GCM, for a function of the feature that training rows suggest; sees even "
             "effects",
             held_out=True,
@@ -137,7 +137,7 @@ METHODS: dict[str, AnyMethod] = {
         Combination(
             "gcm+pcm",
             ("gcm", "pcm"),
-            needs=("y_given_rest", "x_given_rest", "f_given_rest"),
+            needs=("y_given_all", "y_given_rest", "x_given_rest", "f_given_rest"),
             about="the verdict: twice the smaller p-value of GCM and PCM",
         ),
         Method(

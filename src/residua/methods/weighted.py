@@ -20,7 +20,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from residua.inference import SMALLEST_P, Tests, normal_p, quantile
+from residua.inference import SMALLEST_P, Tests, normal_p, quantile, standard_error
 from residua.methods.gcm import combined, of_products
 from residua.residuals import Residuals
 
@@ -66,7 +66,7 @@ def weighted_test(residuals: Residuals, scores: Array, rng: Generator, confidenc
         bound = alive.sum() * normal_p(np.array([largest]), "two-sided")[0]
         counted = (1 + (simulated >= largest).sum()) / (MULTIPLIERS + 1)
         p_value[j] = max(min(counted, bound), SMALLEST_P)
-    estimate, error = scores.mean(axis=0), scores.std(axis=0) / np.sqrt(n_rows)
+    estimate, error = scores.mean(axis=0), standard_error(scores, clusters)
     reach = quantile(0.5 + confidence / 2) * error
     return Tests(
         estimate, error, statistic, p_value, estimate - reach, estimate + reach, statistic == 0

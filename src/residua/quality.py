@@ -1,0 +1,228 @@
+"""How good each regression is, what it left undone, and how far that can shift GCM.
+
+Every test here is only as valid as its regressions. What a regression left over is regressed once
+more on the rest, by trees, out of fold: where that succeeds, it had not finished. With η and δ the
+parts of what is left of x_j and of y that the rest still explains, GCM's mean is off by E[ηδ]; its
+estimate over the standard error is the `bias` of the test, in the units of its statistic.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residua.engines import Plan, Task
+from residua.errors import short
+from residua.fitting import by_task, run
+from residua.inference import normal_p
+from residua.learners import Boosting, Learner
+from residua.randomness import stream
+from residua.residuals import Residuals
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+COLUMNS = [
+    "regression", "feature", "learner", "r2",
+    "leftover", "leftover_p", "bias", "unsettled", "alarm",
+]  # fmt: skip
+# What looks for something left: few trees, shallow ones.
+SECOND = Boosting(trees=50, splits=2)
+N_FOLDS = 5
+# The share of what is left that the rest still explains, and how sure of it we must be, for a
+# regression to be called poor; and the shift of a statistic that makes its p-value too small.
+POOR, SURE = 0.03, 0.01
+SHIFTED, SUSPECT = 0.75, 0.1
+# The share of what is left that more rows would take away, by which a regression is unsettled.
+UNSETTLED = 0.3
+# Above this share explained by the others, a feature has little of its own left to test.
+DETERMINED = 0.98
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """What the rest still explains of residuals: a share and a p-value for x and y of each feature.
+
+    `bias` is what that does to GCM, in standard errors.
+    """
+
+    x: Array
+    x_p: Array
+    y: Array
+    y_p: Array
+    bias: Array
+
+
+# --- what is left over --------------------------------------------------------------------------
+
+
+def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
+    """Return what the rest still explains of the residuals; None where GCM was not asked for."""
+    arrays, rows = residuals.arrays, residuals.rows
+    enough = len(rows) >= 2 * N_FOLDS * SECOND.min_node
+    if not {"x_given_rest", "y_given_rest"} <= arrays.keys() or not enough:
+        return None
+    x, y = _one_column_each(residuals)
+    explained = [_explained_again(plan, rows, left) for left in (x, y)]
+    shares, p_values = zip(*map(_share, (x, y), explained), strict=True)
+    eta, delta = explained
+    products, mended = x * y, (x - eta) * (y - delta)
+    error = products.std(axis=0) / np.sqrt(len(rows))
+    shift = (products - mended).mean(axis=0)
+    bias = np.divide(shift, error, out=np.zeros_like(error), where=error > 0)
+    return Leftover(shares[0], p_values[0], shares[1], p_values[1], bias)
+
+
+def _one_column_each(residuals: Residuals) -> tuple[Array, Array]:
+    """Return what is left of x and y, for each feature one column: the one that varies most."""
+    n_features = residuals.data.n_features
+    x, y = (np.zeros((len(residuals.rows), n_features)) for _ in range(2))
+    for j, feature in enumerate(residuals.data.features):
+        if feature.columns:
+            for out, left in zip((x, y), residuals.feature(j), strict=True):
+                out[:, j] = left[:, int(np.argmax(left.var(axis=0)))]
+    return x - x.mean(axis=0), y - y.mean(axis=0)
+
+
+def _explained_again(plan: Plan, rows: NDArray[np.intp], left: Array) -> Array:
+    """Return what trees predict of residuals from the rest, out of fold and not overstated."""
+    targets = np.zeros((plan.data.n_rows, left.shape[1]))
+    targets[rows] = left
+    alive = np.flatnonzero(left.std(axis=0) > 0)
+    part = stream(plan.seed, "leftover", plan.repeat).permutation(len(rows)) % N_FOLDS
+    if plan.data.clusters is not None:
+        part = plan.data.clusters[rows] % N_FOLDS
+    folds = [(rows[part != k], rows[part == k]) for k in range(N_FOLDS) if (part == k).any()]
+    second = replace(
+        plan, learner=SECOND, folds=folds, targets=targets, needs=frozenset({"x_given_rest"}),
+        only=frozenset(Task("x_given_rest", k, int(j)) for k in range(len(folds)) for j in alive),
+        choices=None, progress=None,
+    )  # fmt: skip
+    found = np.zeros_like(left)
+    for task, outcome in by_task(second, run(second)).items():
+        if outcome.prediction is not None:
+            at = np.searchsorted(rows, folds[task.fold][1])
+            found[at, task.feature] = outcome.prediction[:, 0]
+    found -= found.mean(axis=0)
+    size = np.square(found).sum(axis=0)
+    agreement = (found * left).sum(axis=0)
+    slope = np.divide(agreement, size, out=np.zeros_like(size), where=size > 0)
+    return np.asarray(found * np.clip(slope, 0.0, 1.0))
+
+
+def _share(left: Array, explained: Array) -> tuple[Array, Array]:
+    """Return the share of the residuals that is explained, and the p-value of there being none."""
+    products = left * explained
+    total = np.square(left).sum(axis=0)
+    gain = 2 * products.sum(axis=0) - np.square(explained).sum(axis=0)
+    share = np.divide(gain, total, out=np.zeros_like(total), where=total > 0)
+    error = products.std(axis=0) * np.sqrt(len(left))
+    ratio = np.divide(products.sum(axis=0), error, out=np.zeros_like(error), where=error > 0)
+    return np.maximum(share, 0.0), normal_p(ratio, "greater")
+
+
+# --- the table ----------------------------------------------------------------------------------
+
+
+def quality_table(
+    fitted: Sequence[Residuals], learner: Learner, left: Leftover | None
+) -> pd.DataFrame:
+    """Return a row for every regression: who fitted it, how well, and what to beware of."""
+    import pandas as pd
+
+    rows = []
+    names = {name: j for j, name in enumerate(fitted[0].data.names)}
+    for (regression, feature), values in _explained(fitted).items():
+        j, r2 = names.get(feature, -1), float(np.median(values))
+        row: dict[str, Any] = {
+            "regression": regression,
+            "feature": feature,
+            "learner": _learner_of(fitted[0], regression, j, learner),
+            "r2": r2,
+            "leftover": np.nan,
+            "leftover_p": np.nan,
+            "bias": np.nan,
+            "unsettled": np.nan,
+            "alarm": "",
+        }
+        if left is not None and j >= 0:
+            of_x = regression == "x given rest"
+            row["leftover"] = float((left.x if of_x else left.y)[j])
+            row["leftover_p"] = float((left.x_p if of_x else left.y_p)[j])
+            row["bias"] = float(left.bias[j])
+        if regression == "x given rest":
+            row["unsettled"] = unsettled(fitted[0], j, 1 - r2)
+            row["alarm"] = _alarm(feature, r2, row["unsettled"], left, j)
+        rows.append(row)
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def unsettled(residuals: Residuals, j: int, loss: float) -> float:
+    """Return the share of what is left of a feature that more rows would take away.
+
+    The learner chosen erred by more when it learned from fewer rows. If the excess over the error
+    of the truth falls like one over the rows, the two errors say how much of it remains.
+    """
+    choices = residuals.choices
+    if choices is None or residuals.n_train == 0 or not loss > 0:
+        return np.nan
+    more = residuals.n_train / choices.n_rows - 1
+    drop = choices.errors.get(j, np.nan) / loss - 1
+    return float(np.clip(drop / more, 0.0, 1.0)) if more > 0 and np.isfinite(drop) else np.nan
+
+
+def _alarm(feature: str, r2: float, open_share: float, left: Leftover | None, j: int) -> str:
+    """Return what to beware of in a feature's tests, or nothing."""
+    name = f"'{short(feature)}'"
+    if r2 > DETERMINED:
+        return f"{name} is {100 * r2:.1f}% determined by the others: little can be said of it."
+    if open_share >= UNSETTLED:
+        return f"The regression of {name} wants more rows: its p-values may be too small."
+    if left is None:
+        return ""
+    is_poor = left.x[j] >= POOR and left.x_p[j] < SURE
+    is_shifted = abs(left.bias[j]) >= SHIFTED and max(left.x_p[j], left.y_p[j]) < SUSPECT
+    if is_poor or is_shifted:
+        return f"The regression of {name} on the rest is poor: its p-values may be too small."
+    return ""
+
+
+def _learner_of(residuals: Residuals, regression: str, j: int, learner: Learner) -> str:
+    """Return the learner that served most folds of a regression."""
+    chosen = residuals.learners.get((regression.replace(" ", "_"), j))
+    return Counter(chosen).most_common(1)[0][0] if chosen else str(learner)
+
+
+def _explained(fitted: Sequence[Residuals]) -> dict[tuple[str, str], list[float]]:
+    found: dict[tuple[str, str], list[float]] = {}
+    for residuals in fitted:
+        for key, value in _explained_once(residuals):
+            found.setdefault(key, []).append(value)
+    return found
+
+
+def _explained_once(residuals: Residuals) -> Iterable[tuple[tuple[str, str], float]]:
+    data, arrays, weights = residuals.data, residuals.arrays, residuals.weights
+
+    def share(loss: Array, of: float) -> float:
+        return float(1 - np.average(loss, weights=weights) / of)
+
+    if "loss_given_all" in arrays and ("y_given_all", -1) not in residuals.failures:
+        yield ("y given all", ""), share(arrays["loss_given_all"], residuals.mean_loss)
+    for j, feature in enumerate(data.features):
+        if not feature.columns:
+            continue
+        if "loss_given_rest" in arrays and ("y_given_rest", j) not in residuals.failures:
+            loss = arrays["loss_given_rest"][:, j]
+            yield ("y given rest", feature.name), share(loss, residuals.mean_loss)
+        if "x_given_rest" in arrays and ("x_given_rest", j) not in residuals.failures:
+            columns = list(feature.columns)
+            spread = data.X[:, columns].var(axis=0)
+            loss = (arrays["x_given_rest"][:, columns] ** 2 / spread).mean(axis=1)
+            yield ("x given rest", feature.name), share(loss, 1.0)

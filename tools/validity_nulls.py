@@ -1,0 +1,107 @@
+"""Tables in which one feature says nothing about y given the rest: hard nulls for validity.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Table = tuple[Array, Array]
+
+# The tested feature is the first; z₁ and z₂ come next; the rest are noise.
+N_FEATURES = 7
+
+
+def _table(x: Array, rest: Array, y: Array) -> Table:
+    return np.column_stack([x, rest]), y
+
+
+def independent(n: int, rng: Generator) -> Table:
+    """Nothing depends on anything but y on z."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    return _table(rng.normal(size=n), z, z[:, 0] + np.sin(2 * z[:, 1]) + rng.normal(size=n))
+
+
+def autoregressive(n: int, rng: Generator) -> Table:
+    """A chain of features with correlation .7; the tested one stands between two useful ones."""
+    e = rng.normal(size=(n, N_FEATURES))
+    for j in range(1, N_FEATURES):
+        e[:, j] = 0.7 * e[:, j - 1] + np.sqrt(1 - 0.7**2) * e[:, j]
+    X = e[:, [3, 2, 4, 0, 1, 5, 6]]
+    return X, X[:, 1] + np.abs(X[:, 2]) + rng.normal(size=n)
+
+
+def smooth(n: int, rng: Generator) -> Table:
+    """x and y follow the same smooth curve of z."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    x = np.sin(z[:, 0]) + 0.5 * rng.normal(size=n)
+    return _table(x, z, np.sin(z[:, 0]) + rng.normal(size=n))
+
+
+def wiggly(n: int, rng: Generator) -> Table:
+    """x and y follow sin 2πz with z on [-1, 1]; x has little noise of its own."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    z[:, 0] = rng.uniform(-1, 1, n)
+    curve = np.sin(2 * np.pi * z[:, 0])
+    return _table(curve + 0.1 * rng.normal(size=n), z, curve + rng.normal(size=n))
+
+
+def very_wiggly(n: int, rng: Generator) -> Table:
+    """The same with a normal z: some six waves."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    curve = np.sin(2 * np.pi * z[:, 0])
+    return _table(curve + 0.1 * rng.normal(size=n), z, curve + rng.normal(size=n))
+
+
+def interaction(n: int, rng: Generator) -> Table:
+    """x and y follow the product of two others."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    product = z[:, 0] * z[:, 1]
+    return _table(product + 0.5 * rng.normal(size=n), z, product + rng.normal(size=n))
+
+
+def heavy_tailed(n: int, rng: Generator) -> Table:
+    """x and y follow z with errors of a t distribution with 3 degrees of freedom."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    return _table(z[:, 0] + rng.standard_t(3, n), z, z[:, 0] + rng.standard_t(3, n))
+
+
+def heteroscedastic(n: int, rng: Generator) -> Table:
+    """x and y follow z with errors that grow with it."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    size = np.abs(z[:, 0])
+    return _table(z[:, 0] + size * rng.normal(size=n), z, z[:, 0] + size * rng.normal(size=n))
+
+
+def binary_x(n: int, rng: Generator) -> Table:
+    """x is 0 or 1 with a chance that follows z, as y does."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    x = (rng.random(n) < 1 / (1 + np.exp(-3 * np.sin(z[:, 0])))).astype(float)
+    return _table(x, z, np.sin(z[:, 0]) + rng.normal(size=n))
+
+
+def binary_y(n: int, rng: Generator) -> Table:
+    """y is 0 or 1 with a chance that follows z, as x does."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    y = (rng.random(n) < 1 / (1 + np.exp(-3 * np.sin(z[:, 0])))).astype(float)
+    return _table(np.sin(z[:, 0]) + 0.5 * rng.normal(size=n), z, y)
+
+
+NULLS: dict[str, Callable[[int, Generator], Table]] = {
+    f.__name__: f
+    for f in (
+        independent,
+        autoregressive,
+        smooth,
+        wiggly,
+        very_wiggly,
+        interaction,
+        heavy_tailed,
+        heteroscedastic,
+        binary_x,
+        binary_y,
+    )
+}
