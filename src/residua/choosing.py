@@ -46,7 +46,7 @@ MOST_ROWS = 20_000
 # Beyond these sizes a candidate would take longer than all others together.
 MOST_CURVES, MOST_KERNEL_ROWS = 60, 2500
 # Up to this many columns also curves of many waves, and all products, are tried.
-MOST_WAVES, WAVES = 12, 30
+MOST_WAVES, WAVES = 12, 40
 # This share of the largest error is added to a stack's errors, so that weights are unique.
 HOLD = 1e-8
 
@@ -187,6 +187,8 @@ class Contest:
         )  # fmt: skip
         for task, predictions in _predictions(plan, path).items():
             for learner, prediction in zip(path, predictions, strict=True):
+                if prediction is not None and task.need == "x_given_rest":
+                    prediction = plan.within_reach(task, prediction)
                 self._add(learner, task, prediction)
 
     def _task(self, key: int, i: int) -> Task:

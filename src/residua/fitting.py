@@ -67,11 +67,17 @@ def _blended(plan: Plan, task: Task, found: dict[Learner, dict[Task, Outcome]]) 
         str(learner) if len(blend) == 1 else f"{weight:.2f} {learner}" for learner, weight in blend
     )
     failed = [outcome for outcome in outcomes if outcome.failure]
-    if failed or len(blend) == 1:
-        return replace((failed or outcomes)[0], learner=label)
+    if failed:
+        return replace(failed[0], learner=label)
     weights = [weight for _, weight in blend]
+    prediction = _weighted([outcome.prediction for outcome in outcomes], weights)
+    if task.need == "x_given_rest" and prediction is not None:
+        # Curves of many waves run wild where a training part has no rows.
+        prediction = plan.within_reach(task, prediction)
+    if len(blend) == 1:
+        return replace(outcomes[0], prediction=prediction, learner=label)
     return Outcome(
-        prediction=_weighted([outcome.prediction for outcome in outcomes], weights),
+        prediction=prediction,
         direction=_weighted([outcome.direction for outcome in outcomes], weights),
         seconds=sum(outcome.seconds for outcome in outcomes),
         learner=label,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 COLUMNS = [
     "regression", "feature", "learner", "r2",
-    "leftover", "leftover_p", "bias", "unsettled", "alarm",
+    "leftover", "leftover_p", "bias", "unsettled", "uneven", "alarm",
 ]  # fmt: skip
 # What looks for something left: few trees, shallow ones.
 SECOND = Boosting(trees=50, splits=2)
@@ -39,8 +39,11 @@ N_FOLDS = 5
 # regression to be called poor; and the shift of a statistic that makes its p-value too small.
 POOR, SURE = 0.03, 0.01
 SHIFTED, SUSPECT = 0.75, 0.1
-# The share of what is left that more rows would take away, by which a regression is unsettled.
-UNSETTLED = 0.3
+# The share of what is left that more rows would take away, by which a regression is unsettled;
+# and how many times as far off it is in one fold as in another.
+UNSETTLED, UNEVEN = 0.3, 2.0
+# Fewer rows, or values, say nothing of that.
+FEW_ROWS = 20
 # Above this share explained by the others, a feature has little of its own left to test.
 DETERMINED = 0.98
 
@@ -149,6 +152,7 @@ def quality_table(
             "leftover_p": np.nan,
             "bias": np.nan,
             "unsettled": np.nan,
+            "uneven": np.nan,
             "alarm": "",
         }
         if left is not None and j >= 0:
@@ -158,7 +162,8 @@ def quality_table(
             row["bias"] = float(left.bias[j])
         if regression == "x given rest":
             row["unsettled"] = unsettled(fitted[0], j, 1 - r2)
-            row["alarm"] = _alarm(feature, r2, row["unsettled"], left, j)
+            row["uneven"] = uneven(fitted[0], j)
+            row["alarm"] = _alarm(row, left, j)
         rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -170,19 +175,33 @@ def unsettled(residuals: Residuals, j: int, loss: float) -> float:
     of the truth falls like one over the rows, the two errors say how much of it remains.
     """
     choices = residuals.choices
-    if choices is None or residuals.n_train == 0 or not loss > 0:
+    if choices is None or not choices.n_rows or residuals.n_train == 0 or not loss > 0:
         return np.nan
     more = residuals.n_train / choices.n_rows - 1
     drop = choices.errors.get(j, np.nan) / loss - 1
     return float(np.clip(drop / more, 0.0, 1.0)) if more > 0 and np.isfinite(drop) else np.nan
 
 
-def _alarm(feature: str, r2: float, open_share: float, left: Leftover | None, j: int) -> str:
+def uneven(residuals: Residuals, j: int) -> float:
+    """Return how many times as far off a feature's regression is in the worst fold as in the best.
+
+    Medians are compared, of columns that take many values: a few rows far off do not count.
+    """
+    x, _ = residuals.feature(j)
+    left = np.abs(x[:, int(np.argmax(x.var(axis=0)))])
+    typical = [float(np.median(left[at])) for at in residuals.folds if len(left[at]) >= FEW_ROWS]
+    values = residuals.data.X[:, residuals.data.features[j].columns[0]]
+    if len(typical) < 2 or len(np.unique(values[:1000])) < FEW_ROWS:
+        return np.nan
+    return max(typical) / max(min(typical), 1e-12 * max(typical), 1e-300)
+
+
+def _alarm(row: dict[str, Any], left: Leftover | None, j: int) -> str:
     """Return what to beware of in a feature's tests, or nothing."""
-    name = f"'{short(feature)}'"
+    name, r2 = f"'{short(row['feature'])}'", row["r2"]
     if r2 > DETERMINED:
         return f"{name} is {100 * r2:.1f}% determined by the others: little can be said of it."
-    if open_share >= UNSETTLED:
+    if row["unsettled"] >= UNSETTLED or row["uneven"] >= UNEVEN:
         return f"The regression of {name} wants more rows: its p-values may be too small."
     if left is None:
         return ""

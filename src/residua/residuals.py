@@ -44,6 +44,7 @@ class Residuals:
     classes what is left of y has one more axis: a column per class but the first. `n_train` is
     the rows a model learned from, 0 where it was tested on those same rows. `learners` are those
     that each regression chose, fold by fold, where it had a choice; `choices` says how.
+    `folds` are the places of each fold's rows among those tested.
     """
 
     data: Dataset
@@ -57,6 +58,7 @@ class Residuals:
     engine: str = "plain"
     learners: Mapping[tuple[str, int], Sequence[str]] = field(default_factory=dict)
     choices: Choices | None = None
+    folds: Sequence[Index] = ()
     seconds_choosing: float = 0.0
 
     @property
@@ -301,6 +303,7 @@ def gather(plan: Plan, outcomes: Iterable[Outcome]) -> Residuals:
         len(plan.folds),
         _n_train(plan),
         learners=learners,
+        folds=[at for _, at in places],
     )
 
 

@@ -27,6 +27,8 @@ Array = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 # Over as many values of a feature its partial dependence is averaged.
 N_REFERENCES = 25
+# A choice of learners predicts features no further outside their range than this share of it.
+REACH = 0.1
 # What takes a model of y on all columns.
 OF_FULL_MODEL = {"y_given_all", "y_dropped", "y_permuted", "y_lazy", "y_direction"}
 LAZY_CHOICES = ("loo", "cv", "each")
@@ -168,6 +170,13 @@ class Plan:
     def models(self, task: Task) -> int:
         """Return how many models a task fits: a feature of d columns takes d."""
         return len(self.targets_of(task.feature)) if task.need == "x_given_rest" else 1
+
+    def within_reach(self, task: Task, prediction: Array) -> Array:
+        """Return the prediction of a feature kept near the values that were learned from."""
+        train, own = self.folds[task.fold][0], list(self.targets_of(task.feature))
+        seen = self.x_targets[train][:, own]
+        low, high = seen.min(axis=0), seen.max(axis=0)
+        return np.clip(prediction, low - REACH * (high - low), high + REACH * (high - low))
 
     def blend(self, task: Task) -> Blend:
         """Return the learners of a task and the weights of their predictions."""

@@ -1,0 +1,187 @@
+"""The learner "auto": who serves which regression, and that tested rows have no say in it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from residua import InputError, assess
+from residua.assess import prepare
+from residua.choosing import Contest, Y, choose, inner_folds
+from residua.fitting import by_task, run
+from residua.learners import Auto, Boosting, Linear, Mean, Splines, from_settings, get_learner
+
+FEW = Auto(candidates=("mean", "linear", "boosting(trees=30)"))
+
+
+def a_table(n_rows=200, seed=0):
+    """Return a table in which x1 follows x0 by a line, x3 follows x2 by a jump, and x4 none."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 5))
+    X[:, 1] += 2 * X[:, 0]
+    X[:, 3] = 0.3 * X[:, 3] + np.where(X[:, 2] > 0, 2.0, -2.0)
+    return X, 3 * X[:, 0] + rng.normal(size=n_rows)
+
+
+def a_plan(learner=FEW, splits=5, table=None, **options):
+    X, y = table or a_table()
+    return prepare(X, y, learner=learner, methods=["gcm"], splits=splits, **options).plan(0)
+
+
+def test_every_regression_gets_the_learner_that_suits_it():
+    choices = choose(a_plan())
+    assert set(choices.y) == {((Linear(), 1.0),)}
+    for fold in choices.x:
+        assert fold[1] == ((Linear(), 1.0),)
+        assert fold[3] == ((Boosting(trees=30), 1.0),)
+    assert sum(fold[4] == ((Mean(), 1.0),) for fold in choices.x) >= 3
+
+
+def test_other_targets_are_never_left_to_the_mean():
+    choices = choose(a_plan())
+    assert all(((Mean(), 1.0),) not in fold.values() for fold in choices.instead)
+
+
+@pytest.mark.parametrize("splits", [5, 4, 3, 2, 0.3, "none"])
+def test_a_fold_chooses_by_its_training_rows_alone(splits):
+    plan = a_plan(splits=splits)
+    inner = inner_folds(plan)
+    seen = set()
+    for (train, test), looks in zip(inner.folds, inner.looks, strict=True):
+        for outer, at in looks:
+            own_train, own_test = plan.folds[outer]
+            assert not np.isin(test[at], train).any()
+            assert np.isin(test[at], own_train).all()
+            assert np.isin(train, own_train).all()
+            if splits != "none":
+                assert not np.isin(np.concatenate([train, test[at]]), own_test).any()
+            seen.add(outer)
+    assert seen == set(range(len(plan.folds)))
+
+
+def test_what_is_tested_changes_no_choice():
+    X, y = a_table()
+    plan = a_plan(table=(X, y))
+    before = choose(plan)
+    test = plan.folds[2][1]
+    X[test], y[test] = X[test][::-1] ** 3, -y[test]
+    after = choose(replace(a_plan(table=(X, y)), folds=plan.folds))
+    assert before.y[2] == after.y[2]
+    assert before.x[2] == after.x[2]
+    assert before.instead[2] == after.instead[2]
+
+
+def test_clusters_stay_together_inside_the_training_rows():
+    clusters = np.repeat(np.arange(50), 4)
+    plan = a_plan(splits=0.3, clusters=clusters)
+    for train, test in inner_folds(plan).folds:
+        assert not np.isin(clusters[test], clusters[train]).any()
+
+
+def test_the_errors_are_those_of_the_models():
+    plan = a_plan()
+    contest = Contest(plan, inner_folds(plan))
+    contest.enter([Linear()], contest.everything())
+    inner = replace(plan, learner=Linear(), folds=contest.inner.folds, choices=None)
+    found = by_task(inner, run(inner))
+    looks = [(i, at) for i, own in enumerate(contest.inner.looks) for o, at in own if o == 1]
+    errors = []
+    for i, at in looks:
+        task = next(t for t in inner.tasks if t.fold == i and t.feature == 3 and t.need[0] == "x")
+        test = contest.inner.folds[i][1][at]
+        target = plan.data.X[test, 3]
+        errors.append((target - inner.within_reach(task, found[task].prediction)[at, 0]) ** 2)
+    expected = np.concatenate(errors).mean() / plan.data.X[:, 3].var()
+    assert contest.errors(3, 1)[Linear()] == pytest.approx(expected)
+
+
+def test_a_path_of_trees_is_entered_as_each_of_its_models():
+    plan = a_plan()
+    path, alone = (Contest(plan, inner_folds(plan)) for _ in range(2))
+    counts = [Boosting(trees=count) for count in (10, 30)]
+    path.enter(counts, path.everything())
+    for learner in counts:
+        alone.enter([learner], alone.everything())
+    for key in (Y, 0, 3):
+        for learner, error in path.errors(key, 0).items():
+            assert error == pytest.approx(alone.errors(key, 0)[learner])
+
+
+def test_a_stack_errs_no_more_than_its_best_member_where_it_was_chosen():
+    plan = a_plan(replace(FEW, stack=True))
+    choices = choose(plan)
+    for blends in (*choices.y, *choices.x[0].values()):
+        assert sum(weight for _, weight in blends) == pytest.approx(1)
+        assert all(0 < weight <= 1 for _, weight in blends)
+    assert dict(choices.x[0][3])[Boosting(trees=30)] > 0.8
+    result = assess(*a_table(), learner=replace(FEW, stack=True), methods=["gcm"])
+    assert "x0" in result.selected["gcm"]
+
+
+def test_a_learner_that_fails_is_not_chosen():
+    class Broken:
+        def fit(self, X, y):
+            raise RuntimeError("never")
+
+        def predict(self, X):
+            return X[:, 0]
+
+    learner = Auto(candidates=(Broken(), "linear"))
+    result = assess(*a_table(), learner=learner, methods=["gcm"])
+    assert set(result.table["status"]) == {"ok"}
+    assert set(result.quality["learner"]) == {"Linear(ridge=0.0)"}
+
+
+def test_the_library_sees_lines_waves_jumps_and_products():
+    rng = np.random.default_rng(0)
+    z = rng.uniform(-1, 1, size=(300, 3))
+    noise = 0.1 * rng.normal(size=(300, 3))
+    made = [np.sin(6 * np.pi * z[:, 0]), np.sign(z[:, 1]), 2 * z[:, 0] * z[:, 1]]
+    X = np.column_stack([z, np.transpose(made) + noise])
+    quality = assess(X, z[:, 2] + rng.normal(size=300), methods=["gcm"]).quality
+    r2 = quality[quality["regression"] == "x given rest"].set_index("feature")["r2"]
+    assert r2["x3"] > 0.9
+    assert r2["x4"] > 0.9
+    assert r2["x5"] > 0.8
+
+
+def test_the_default_is_auto_and_says_who_served():
+    result = assess(*a_table(100), methods=["gcm"])
+    assert result.about["learner"] == {"name": "auto", "candidates": [], "stack": False}
+    served = result.quality.set_index(["regression", "feature"])["learner"]
+    assert get_learner(served["x given rest", "x1"]).name in ("linear", "splines", "quadratic")
+
+
+def test_classes_and_groups_choose_too():
+    X, y = a_table()
+    result = assess(
+        X, (y > 0).astype(int), groups={"pair": ["x2", "x3"]}, learner=FEW, methods=["gcm", "loco"]
+    )
+    assert "x0" in result.selected["gcm"]
+    assert set(result.table["status"]) <= {"ok", "unused"}
+
+
+def test_one_job_or_two_give_the_same_table():
+    tables = [assess(*a_table(120), learner=FEW, n_jobs=jobs).table for jobs in (1, 2)]
+    assert tables[0].equals(tables[1])
+
+
+def test_settings_describe_auto_and_bring_it_back():
+    learner = Auto(candidates=["linear", "splines(df='gcv')"], stack=True)
+    assert learner.candidates == (Linear(), Splines(df="gcv"))
+    assert from_settings(learner.settings()) == learner
+    assert get_learner("auto(candidates=['linear', 'boosting(trees=5)'])").candidates[1].trees == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"candidates": "linear"}, "list of learners"),
+        ({"candidates": ("auto",)}, "cannot hold 'auto' itself"),
+        ({"candidates": ("liner",)}, "Did you mean 'linear'"),
+        ({"stack": 1}, "must be True or False"),
+    ],
+)
+def test_bad_settings_get_one_sentence(given, words):
+    with pytest.raises(InputError, match=words):
+        Auto(**given)

@@ -1,0 +1,86 @@
+"""What regressions left undone, and when an alarm is raised."""
+
+import numpy as np
+import pytest
+
+from residua import assess
+from residua.assess import prepare
+from residua.quality import leftover, uneven, unsettled
+from residua.residuals import fit_residuals
+
+
+def confounded(n_rows=500, seed=0, waves=1.0):
+    """Return a table in which x0 and y follow the same curve of x1, and x0 says nothing more."""
+    rng = np.random.default_rng(seed)
+    z = rng.uniform(-1, 1, n_rows)
+    curve = np.sin(2 * np.pi * waves * z)
+    X = np.column_stack([curve + 0.2 * rng.normal(size=n_rows), z, rng.normal(size=(n_rows, 3))])
+    return X, curve + rng.normal(size=n_rows)
+
+
+def test_a_line_leaves_a_curve_behind_and_that_is_found():
+    plan = prepare(*confounded(), learner="linear", methods=["gcm"]).plan(0)
+    left = leftover(plan, fit_residuals(plan))
+    assert left.x[0] > 0.5
+    assert left.x_p[0] < 1e-6
+    assert left.bias[0] > 3
+    assert (left.x[2:] < 0.02).all()
+
+
+def test_the_bias_is_what_gcm_is_off_by():
+    X, y = confounded(4000)
+    plan = prepare(X, y, learner="linear", methods=["gcm"]).plan(0)
+    left = leftover(plan, fit_residuals(plan))
+    statistic = assess(X, y, learner="linear", methods=["gcm"]).table["statistic"][0]
+    assert left.bias[0] == pytest.approx(statistic, rel=0.25)  # without its shift it is near 0
+
+
+def test_an_unfinished_regression_raises_an_alarm_and_auto_does_not():
+    X, y = confounded()
+    poor = assess(X, y, learner="linear", methods=["gcm"])
+    alarms = poor.quality.set_index(["regression", "feature"])["alarm"]
+    assert "poor" in alarms["x given rest", "x0"]
+    assert any("too small" in alert for alert in poor.alerts)
+    good = assess(X, y, methods=["gcm"])
+    assert not good.quality["alarm"].str.contains("poor").any()
+
+
+def test_a_determined_feature_is_said_to_be_determined():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    X[:, 2] = X[:, 0] + 0.01 * X[:, 2]
+    alarms = assess(X, X[:, 1], learner="linear", methods=["gcm"]).quality["alarm"]
+    assert alarms.str.contains("% determined by the others").sum() == 2
+
+
+def test_the_check_can_be_left_out():
+    quality = assess(*confounded(200), learner="linear", methods=["gcm"], check=False).quality
+    assert quality["leftover"].isna().all()
+
+
+def test_alarms_are_rare_where_all_is_well():
+    raised = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(250, 4))
+        y = X[:, 0] + rng.normal(size=250)
+        raised += (assess(X, y, learner="linear", methods=["gcm"]).quality["alarm"] != "").sum()
+    assert raised <= 4  # of 80
+
+
+def test_folds_of_equal_quality_are_even_and_others_are_not():
+    X, y = confounded()
+    plan = prepare(X, y, learner="linear", methods=["gcm"]).plan(0)
+    residuals = fit_residuals(plan)
+    assert uneven(residuals, 2) < 1.7
+    residuals.x_given_rest[residuals.folds[1], 2] *= 3
+    assert uneven(residuals, 2) > 2
+
+
+def test_more_rows_would_help_where_few_made_it_worse():
+    X, y = confounded(150, waves=3)
+    plan = prepare(X, y, methods=["gcm"]).plan(0)
+    residuals = fit_residuals(plan)
+    error, more = residuals.choices.errors[0], residuals.n_train / residuals.choices.n_rows - 1
+    assert unsettled(residuals, 0, error / 1.1) == pytest.approx(0.1 / more, rel=1e-6)
+    assert unsettled(residuals, 0, 2 * error) == 0
