@@ -7,7 +7,7 @@ export OPENBLAS_NUM_THREADS := 1
 # torch's CPU build; a plain `torch` would bring gigabytes of CUDA.
 TORCH := torch==2.13.0
 
-.PHONY: demo test slow bench lint clean
+.PHONY: demo test slow bench validity lint clean
 .DELETE_ON_ERROR:
 
 .venv/core: pyproject.toml constraints.txt
@@ -34,6 +34,9 @@ slow: .venv/dev
 	$(PYTHON) -m venv .venv-rivals
 	.venv-rivals/bin/pip install -q hidimstat vimpy dowhy pygam lightgbm
 	touch $@
+
+validity: .venv/dev .venv-rivals/done
+	$(BIN)/python tools/validity.py
 
 bench: .venv/dev .venv-rivals/done
 	$(BIN)/python benchmarks/run.py

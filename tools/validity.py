@@ -1,0 +1,317 @@
+"""Measure how often the tests reject true nulls, and what they find: docs/validity.md.
+
+    python tools/validity.py [--runs 200] [--jobs 2] [--only nulls,power,rivals,flips]
+
+Every run is a line of benchmarks/validity.csv, so that an interrupted measurement goes on where
+it stopped; the page is written from that file. Rivals run in .venv-rivals, and the real tables
+are taken from RESIDUA_DATA; what is missing is left out and said to be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from validity_nulls import NULLS
+
+import residua
+
+Array = NDArray[np.float64]
+ROOT = Path(__file__).resolve().parent.parent
+STORE, PAGE = ROOT / "benchmarks" / "validity.csv", ROOT / "docs" / "validity.md"
+SIZES = (250, 500, 1000)
+LEVEL = 0.05
+# A run: what was measured, in which cell, by whom, which run, and the numbers.
+FIELDS = ("part", "cell", "n", "who", "run", "gcm", "pcm", "both", "alarm")
+LEARNERS = {"auto": "auto", "stumps": "boosting"}
+POWER = ("friedman", "a", "b", "c", "d", "even")
+POWER_LEARNERS = {"auto": "auto", "500 stumps": "boosting(trees=500)"}
+REAL = ("boston", "wine_red", "crab_age", "gas_turbine_2013", "social_media", "airbnb_quebec")
+SEEDS = 10
+
+Task = tuple[str, str, int, str, int]
+
+
+# --- runs ---------------------------------------------------------------------------------------
+
+
+def null_run(cell: str, n: int, who: str, run: int) -> dict[str, float]:
+    """Return the p-values of a feature that says nothing, and whether an alarm was raised."""
+    X, y = NULLS[cell](n, np.random.default_rng([run, n, *cell.encode()]))
+    result = residua.assess(X, y, learner=LEARNERS[who], seed=run)
+    p = result.table[result.table["feature"] == "x0"].set_index("method")["p_value"]
+    alarms = result.quality.set_index(["regression", "feature"])["alarm"]
+    return {
+        "gcm": float(p["gcm"]),
+        "pcm": float(p["pcm"]),
+        "both": float(p["gcm+pcm"]),
+        "alarm": float(bool(alarms["x given rest", "x0"])),
+    }
+
+
+def table_of(cell: str, n: int, run: int) -> tuple[Array, Array, list[int]]:
+    """Return a table in which some features matter, and which they are."""
+    if cell in ("friedman", "even"):
+        rng = np.random.default_rng([run, n, *cell.encode()])
+        X = rng.uniform(size=(n, 10))
+        if cell == "friedman":
+            y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
+            y += 10 * X[:, 3] + 5 * X[:, 4] + rng.normal(size=n)
+            return X, y, [0, 1, 2, 3, 4]
+        X = rng.normal(size=(n, 10))
+        y = 0.4 * X[:, 0] ** 2 + np.cos(2 * X[:, 1]) + np.abs(X[:, 2]) + rng.normal(size=n)
+        return X, y, [0, 1, 2]
+    model = residua.scenario(cell)
+    frame, target = model.draw(n, seed=run)
+    useful = [frame.columns.get_loc(name) for name in model.support]
+    return frame.to_numpy(), target.to_numpy(), useful
+
+
+def power_run(cell: str, n: int, who: str, run: int) -> dict[str, float]:
+    """Return the share of useful features that each test finds at .05, and of others as "alarm"."""
+    X, y, useful = table_of(cell, n, run)
+    result = residua.assess(X, y, learner=POWER_LEARNERS[who], seed=run, check=False)
+    found = result.table.pivot(index="feature", columns="method", values="p_value") < LEVEL
+    found = found.reindex([f"x{j}" for j in range(X.shape[1])])
+    recall = found.iloc[useful].mean()
+    others = found["gcm+pcm"].drop(found.index[useful])
+    return {
+        "gcm": float(recall["gcm"]),
+        "pcm": float(recall["pcm"]),
+        "both": float(recall["gcm+pcm"]),
+        "alarm": float(others.mean()) if len(others) else 0.0,
+    }
+
+
+def flip_run(cell: str, n: int, who: str, run: int) -> dict[str, float]:
+    """Return the features that the verdict selects with a seed, as a number in binary."""
+    X, y = residua.datasets.load(cell)
+    result = residua.assess(X, y, seed=run, repeats=5, check=False)
+    chosen = result.table[result.table["method"] == "gcm+pcm"]["selected"].tolist()
+    code = sum(2**j for j, selected in enumerate(chosen) if selected)
+    return {"gcm": float(len(chosen)), "pcm": 0.0, "both": float(code), "alarm": 0.0}
+
+
+PARTS = {"nulls": null_run, "power": power_run, "flips": flip_run}
+
+
+def tasks(parts: Iterable[str], runs: int) -> Iterator[Task]:
+    """Yield what is to be run."""
+    for part in parts:
+        if part == "nulls":
+            cells = [(c, n, w) for n in SIZES for c in NULLS for w in LEARNERS]
+            yield from ((part, c, n, w, r) for r in range(runs) for c, n, w in cells)
+        if part == "power":
+            cells = [
+                (c, 500 if c == "friedman" else 1000, w) for c in POWER for w in POWER_LEARNERS
+            ]
+            yield from ((part, c, n, w, r) for r in range(max(20, runs // 5)) for c, n, w in cells)
+        if part == "flips" and hasattr(residua, "datasets") and os.environ.get("RESIDUA_DATA"):
+            yield from ((part, c, 0, "auto", r) for c in REAL for r in range(SEEDS))
+
+
+def do(task: Task) -> tuple[Task, dict[str, float]]:
+    part, cell, n, who, run = task
+    return task, PARTS[part](cell, n, who, run)
+
+
+def measure(wanted: list[Task], jobs: int) -> None:
+    """Run what is not in the store yet, and put it there."""
+    from joblib import Parallel, delayed
+
+    done = {key_of(line) for line in stored()}
+    left = [task for task in wanted if task not in done]
+    new = not STORE.exists()
+    with STORE.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        if new:
+            writer.writeheader()
+        found = Parallel(jobs, return_as="generator_unordered")(delayed(do)(task) for task in left)
+        for i, (task, numbers) in enumerate(found, start=1):
+            row = dict(zip(FIELDS, task, strict=False))
+            writer.writerow(row | {name: f"{value:.6g}" for name, value in numbers.items()})
+            file.flush()
+            if i % 50 == 0:
+                print(f"{i} of {len(left)}", file=sys.stderr, flush=True)
+
+
+def key_of(line: dict[str, str]) -> Task:
+    """Return the task of a line."""
+    return line["part"], line["cell"], int(line["n"]), line["who"], int(line["run"])
+
+
+def stored() -> list[dict[str, str]]:
+    """Return the lines of the store."""
+    if not STORE.exists():
+        return []
+    with STORE.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+# --- rivals -------------------------------------------------------------------------------------
+
+
+def measure_rivals(runs: int) -> None:
+    """Let rivals test the same tables with their defaults, in an environment of their own."""
+    python = ROOT / ".venv-rivals" / "bin" / "python"
+    if not python.exists():
+        print("no .venv-rivals: make bench sets it up", file=sys.stderr)
+        return
+    done = {(one["cell"], one["n"]) for one in stored() if one["part"] == "rivals"}
+    for n in SIZES:
+        for cell in NULLS:
+            if (cell, str(n)) in done:
+                continue
+            drawn = [
+                NULLS[cell](n, np.random.default_rng([r, n, *cell.encode()])) for r in range(runs)
+            ]
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "tables.npz"
+                np.savez(path, X=[X for X, _ in drawn], y=[y for _, y in drawn])
+                script = Path(__file__).with_name("validity_rivals.py")
+                text = subprocess.run(
+                    [python, script, path], capture_output=True, text=True, check=True
+                ).stdout
+            with STORE.open("a", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, FIELDS)
+                for line in text.splitlines():
+                    who, run, p_value = line.split("\t")
+                    writer.writerow(
+                        dict.fromkeys(FIELDS, "")
+                        | {"part": "rivals", "cell": cell, "n": n, "who": who, "run": run}
+                        | {"both": p_value}
+                    )
+
+
+# --- the page -----------------------------------------------------------------------------------
+
+
+def mean_of(lines: list[dict[str, str]], name: str) -> float:
+    return float(np.mean([float(line[name]) for line in lines]))
+
+
+def rate(lines: list[dict[str, str]], name: str) -> str:
+    """Return how often a p-value is below the level."""
+    return f"{np.mean([float(line[name]) < LEVEL for line in lines]):.3f}".lstrip("0") or "0"
+
+
+def select(lines: list[dict[str, str]], **wanted: Any) -> list[dict[str, str]]:
+    return [line for line in lines if all(line[k] == str(v) for k, v in wanted.items())]
+
+
+def words(cell: str) -> str:
+    return cell.replace("_", " ")
+
+
+def nulls_table(lines: list[dict[str, str]]) -> Iterator[str]:
+    """Yield the table of nulls."""
+    rivals = sorted({line["who"] for line in lines if line["part"] == "rivals"})
+    titles = ["null", "n", "gcm", "pcm", "gcm+pcm", "alarm", "stumps: gcm", "gcm+pcm", "alarm"]
+    yield "| " + " | ".join([*titles, *rivals, "runs", "verdict"]) + " |"
+    yield "|" + "---|" * (len(titles) + len(rivals) + 2)
+    for cell in NULLS:
+        for n in SIZES:
+            own = select(lines, part="nulls", cell=cell, n=n, who="auto")
+            if not own:
+                continue
+            fixed = select(lines, part="nulls", cell=cell, n=n, who="stumps")
+            worst = max(float(rate(own, name)) for name in ("gcm", "pcm", "both"))
+            alarm = mean_of(own, "alarm")
+            verdict = "holds" if worst <= 0.07 else "alarmed" if alarm >= 0.8 else "**fails**"
+            cells = [words(cell), str(n), *(rate(own, m) for m in ("gcm", "pcm", "both"))]
+            cells.append(f"{alarm:.2f}")
+            cells += [rate(fixed, "gcm"), rate(fixed, "both")] if fixed else ["–", "–"]
+            cells.append(f"{mean_of(fixed, 'alarm'):.2f}" if fixed else "–")
+            for who in rivals:
+                theirs = select(lines, part="rivals", cell=cell, n=n, who=who)
+                cells.append(rate(theirs, "both") if theirs else "–")
+            yield "| " + " | ".join([*cells, str(len(own)), verdict]) + " |"
+
+
+def power_table(lines: list[dict[str, str]]) -> Iterator[str]:
+    """Yield the table of what is found."""
+    yield "| model | n | learner | gcm | pcm | gcm+pcm | others chosen by gcm+pcm | runs |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for cell in POWER:
+        for who in POWER_LEARNERS:
+            own = select(lines, part="power", cell=cell, who=who)
+            if own:
+                cells = [f"{mean_of(own, name):.2f}" for name in ("gcm", "pcm", "both", "alarm")]
+                name = {"friedman": "Friedman-1", "even": "x², cos, abs"}.get(cell, f"({cell})")
+                yield "| " + " | ".join([name, own[0]["n"], who, *cells, str(len(own))]) + " |"
+
+
+def flips_table(lines: list[dict[str, str]]) -> Iterator[str]:
+    """Yield how often verdicts change between seeds."""
+    yield "| table | features | seeds | share of features whose verdict is not that of most seeds |"
+    yield "|---|---|---|---|"
+    for cell in REAL:
+        own = select(lines, part="flips", cell=cell)
+        if own:
+            n_features = int(float(own[0]["gcm"]))
+            codes = np.array([int(float(line["both"])) for line in own])
+            chosen = (codes[:, None] >> np.arange(n_features)) & 1
+            usual = chosen.mean(axis=0) > 0.5
+            share = np.mean(chosen != usual)
+            yield f"| {words(cell)} | {n_features} | {len(own)} | {100 * share:.1f}% |"
+
+
+HEAD = """# Are the p-values right, and do the tests see?
+
+Written by `make validity` from benchmarks/validity.csv. Every null below has one feature that says
+nothing about y given the rest, though both may follow the same function of the rest
+(tools/validity_nulls.py). A test at .05 should reject it in .05 of the runs. With 200 runs a rate
+of .05 has a standard error of .015. "alarm" is the share of runs in which `result.quality` warns
+that the feature's p-values may be too small. A cell *holds* if GCM, PCM and gcm+pcm reject at most
+.07, and is *alarmed* if it does not hold and 80% of its runs warn.
+
+## True nulls, learner = "auto" (and fixed stumps, and rivals)
+"""
+
+POWER_HEAD = """
+## What is found
+
+The share of useful features with p < .05, before any correction.
+"""
+
+FLIPS_HEAD = """
+## Another seed, the same story?
+
+`repeats=5`, ten seeds.
+"""
+
+
+def write_page() -> None:
+    """Write the page from the store."""
+    lines = stored()
+    parts = [HEAD, *nulls_table(lines), POWER_HEAD, *power_table(lines)]
+    if any(line["part"] == "flips" for line in lines):
+        parts += [FLIPS_HEAD, *flips_table(lines)]
+    PAGE.write_text("\n".join(parts) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Measure, then write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", default="nulls,power,rivals,flips")
+    given = parser.parse_args()
+    parts = given.only.split(",")
+    measure(list(tasks(parts, given.runs)), given.jobs)
+    if "rivals" in parts:
+        measure_rivals(given.runs)
+    write_page()
+
+
+if __name__ == "__main__":
+    main()
