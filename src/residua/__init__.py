@@ -29,6 +29,7 @@ from residua.stability import Stability, stability
 from residua.study.scenarios import draw, scenario
 
 if TYPE_CHECKING:
+    from residua import datasets
     from residua.efficiency import theory
     from residua.selector import Selector, StabilitySelector
 
@@ -47,6 +48,7 @@ __all__ = [
     "StabilitySelector",
     "Term",
     "assess",
+    "datasets",
     "draw",
     "efficiency",
     "fit_residuals",
@@ -64,6 +66,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Return what takes a while to import when it is first asked for."""
+    if name == "datasets":
+        from importlib import import_module
+
+        return import_module("residua.datasets")
     if name == "theory":
         from residua.efficiency import theory
 

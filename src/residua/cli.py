@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from residua import cli_datasets
 from residua.cli_efficiency import register
 from residua.errors import InputError, MissingExtra
 
@@ -318,6 +319,7 @@ def _assessed(table: Path, target: str, drop: str, splits: str, **settings: Any)
 
 
 register(app, _assessed)
+cli_datasets.register(app)
 
 
 def _splits(text: str) -> Any:
