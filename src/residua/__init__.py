@@ -22,6 +22,7 @@ from residua.efficiency import (
 from residua.errors import InputError, MissingExtra
 from residua.methods import METHODS
 from residua.model import Model, Term
+from residua.refit import Refit, refit
 from residua.report import write_report
 from residua.residuals import Residuals, fit_residuals
 from residua.result import Result
@@ -41,6 +42,7 @@ __all__ = [
     "InputError",
     "MissingExtra",
     "Model",
+    "Refit",
     "Residuals",
     "Result",
     "Selector",
@@ -55,6 +57,7 @@ __all__ = [
     "learners",
     "plan",
     "power_at",
+    "refit",
     "relative_efficiency",
     "relative_variability",
     "scenario",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from residua import cli_datasets
+from residua import cli_datasets, cli_stability
 from residua.cli_efficiency import register
 from residua.errors import InputError, MissingExtra
 
@@ -320,6 +320,7 @@ def _assessed(table: Path, target: str, drop: str, splits: str, **settings: Any)
 
 register(app, _assessed)
 cli_datasets.register(app)
+cli_stability.register(app)
 
 
 def _splits(text: str) -> Any:
@@ -332,18 +333,9 @@ def _splits(text: str) -> Any:
 
 
 def _groups(path: Path | None) -> dict[str, list[str]] | None:
-    if path is None:
-        return None
-    import tomllib
+    from residua.tables import read_groups
 
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f'{path} is not TOML such as place = ["lat", "lon"] ({error}).') from error
-    groups: dict[str, list[str]] = found.get("groups", found)
-    return groups
+    return None if path is None else read_groups(path)
 
 
 def _without(frame: Any, names: str) -> Any:
