@@ -191,10 +191,12 @@ class Refit:
 
     table        learner, method, error (the mean over draws of the folds), std_error (over the
                  folds of one draw, the mean over draws), spread (sd of the error over draws),
-                 low and high (the smallest and largest draw), selected (features at a time)
+                 low and high (the smallest and largest draw), selected (features at a time),
+                 seeds (draws)
     errors       learner, method, seed, fold, error, selected: everything behind the table
     frequencies  learner, method, feature, frequency, stable (the share of draws in which the
-                 feature was selected on at least `threshold` of the parts)
+                 feature was selected on at least `threshold` of the parts), wavering (the share in
+                 which it was selected on some parts, but not on all)
     about        rows, features, learners, mode, folds, seeds
     """
 
@@ -313,6 +315,7 @@ def _summary(errors: pd.DataFrame) -> pd.DataFrame:
                 "low": float(means.min()),
                 "high": float(means.max()),
                 "selected": float(own["selected"].mean()),
+                "seeds": len(means),
             }
         )
     return pd.DataFrame(rows)
@@ -323,6 +326,9 @@ def _frequencies(runs: Sequence[_Run]) -> pd.DataFrame:
 
     tables = [run.stability.table.assign(learner=run.learner) for run in runs]
     every = pd.concat(tables, ignore_index=True)
+    every["wavering"] = (every["frequency"] > 0) & (every["frequency"] < 1)
     grouped = every.groupby(["learner", "method", "feature"], sort=False)
-    found = grouped.agg(frequency=("frequency", "mean"), stable=("selected", "mean"))
+    found = grouped.agg(
+        frequency=("frequency", "mean"), stable=("selected", "mean"), wavering=("wavering", "mean")
+    )
     return found.reset_index()
