@@ -37,8 +37,9 @@ def main() -> None:
     read.add_argument("--seeds", type=int, default=20, help="draws of the folds, paper's mode")
     read.add_argument("--network-seeds", type=int, default=5, help="the same, for networks")
     read.add_argument("--raw-seeds", type=int, default=1, help="the same, part networks")
-    read.add_argument("--our-seeds", type=int, default=3, help="draws of the folds, our mode")
+    read.add_argument("--our-seeds", type=int, default=2, help="draws of the folds, our mode")
     read.add_argument("--seed", type=int, default=0)
+    read.add_argument("--epochs", default="10,20,50,100,200", help="part networks: after these")
     read.add_argument("--only", default="", help="table names, comma-separated")
     read.add_argument("--learner", default="", help="also test with this learner, such as auto")
     read.add_argument("--methods", default="gcm,loco", help="of the tests in our mode")
@@ -120,7 +121,7 @@ def _refitted(what: str, name: str, **settings: Any) -> Refit:
 def _networks(asked: argparse.Namespace) -> None:
     """What the networks' unstated settings do."""
     for name in _names(asked):
-        _keep("networks_epochs", real.epochs(name))
+        _keep("networks_epochs", real.epochs(name, [int(mark) for mark in asked.epochs.split(",")]))
         print(f"epochs {name}", flush=True)
     for name, epochs in RAW_EPOCHS.items():
         if name in _names(asked):

@@ -9,7 +9,7 @@ import pytest
 from residua import datasets
 from residua.errors import InputError
 from residua.refit import EVERYTHING, refit
-from residua.study import real
+from residua.study import real, real_items
 from residua.study.published import PUBLISHED, published
 
 
@@ -127,3 +127,16 @@ def test_least_squares_gives_the_papers_errors_within_two_of_its_standard_errors
 def test_boosting_gives_the_papers_errors_within_two_of_its_standard_errors(name, real_data):
     found = real.run(name, learners=["GBM"], seeds=20)
     assert real.table(name, found)["verdict"].tolist() == ["agrees", "agrees"]
+
+
+def test_every_table_and_figure_has_a_name_and_fast_leaves_the_networks_out(made_up):
+    assert {"table1", "table6", "fig8", "fig9", "sfig5", "sfig8"} <= set(real_items.ITEMS)
+    item = real_items.make("table4", fast=True)
+    assert item.frame["learner"].tolist() == ["lm", "lm", "GBM", "GBM"]
+    assert "no networks" in item.notes[-1]
+    assert not item.is_figure
+    figure = real_items.make("sfig6", fast=True)
+    assert figure.is_figure
+    assert len(figure.frame) == 2 * 2 * 13
+    with pytest.raises(InputError, match="Give 'table4' or 'sfig6'"):
+        real_items.make("boston")

@@ -51,9 +51,10 @@ def run(
     if mode not in MODES:
         raise InputError(f"mode={mode!r} is not known. Use 'paper' or 'ours'.")
     known = published(name)
+    chosen = _learners(known, learners)
     X, y = datasets.load(known.dataset)
     return refit(
-        X, y, learners=_learners(known, learners), methods=list(methods), seeds=seeds, seed=seed,
+        X, y, learners=chosen, methods=list(methods), seeds=seeds, seed=seed,
         paper=mode == "paper", task="regression", n_jobs=n_jobs, progress=progress,
         groups=datasets.groups(known.dataset) if grouped else None,
     )  # fmt: skip
@@ -293,7 +294,7 @@ def verdicts(
     *,
     learners: Sequence[str] | Mapping[str, Any] = LEARNERS,
     methods: Sequence[str] = METHODS,
-    repeats: int = 5,
+    repeats: int = 3,
     seed: int = 0,
     grouped: bool = False,
 ) -> pd.DataFrame:
@@ -305,9 +306,10 @@ def verdicts(
     import pandas as pd
 
     known = published(name)
+    chosen = _learners(known, learners)
     X, y = datasets.load(known.dataset)
     tables = []
-    for label, learner in _learners(known, learners).items():
+    for label, learner in chosen.items():
         result = assess(
             X, y, learner=learner, methods=list(methods), repeats=repeats, seed=seed,
             task="regression", groups=datasets.groups(known.dataset) if grouped else None,

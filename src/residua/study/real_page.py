@@ -69,7 +69,7 @@ SURVIVAL = """\
 
 Each statement of the paper, feature by feature: how often the feature is selected in the paper's
 mode here, how often when each selection is cross-fitted and corrected, and the adjusted p-value of
-the cross-fitted test on all rows (5 cross-fits, twice the median p), with the paper's learner and
+the cross-fitted test on all rows (3 cross-fits, twice the median p), with the paper's learner and
 with the learner that predicts best out of fold. A statement **holds** where the test with the
 paper's learner and the one with the best learner both reject at .05; it **depends on the learner**
 where one does; it **fails** where none does.
@@ -134,6 +134,8 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _number(value: float) -> str:
+    if value != value:
+        return "—"
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
