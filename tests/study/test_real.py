@@ -109,6 +109,15 @@ def test_verdicts_are_corrected_tests_on_all_rows(made_up):
     assert found["r2"].iloc[0] > 0.8
 
 
+def test_copies_of_a_row_share_a_cluster(houses):
+    X = houses[0]
+    assert real.same_rows(X) is None
+    again = pd.concat([X, X.iloc[[5, 7]]], ignore_index=True)
+    clusters = real.same_rows(again)
+    assert clusters[-2:].tolist() == [clusters[5], clusters[7]]
+    assert len(set(clusters)) == 120
+
+
 def test_unknown_modes_and_learners_are_one_sentence():
     with pytest.raises(InputError, match="mode='theirs'"):
         real.run("table4", mode="theirs")
