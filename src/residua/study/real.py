@@ -324,7 +324,8 @@ def verdicts(
     for label, learner in chosen.items():
         result = assess(
             X, y, learner=learner, methods=list(methods), repeats=repeats, seed=seed,
-            task="regression", clusters=same_rows(X), groups=datasets.groups(known.dataset) if grouped else None,
+            task="regression", clusters=same_rows(X),
+            groups=datasets.groups(known.dataset) if grouped else None,
         )  # fmt: skip
         full = result.quality.loc[result.quality["regression"] == "y given all", "r2"]
         kept = ["method", "feature", "estimate", "statistic", "p_value", "p_adjusted", "selected"]
