@@ -31,6 +31,7 @@ from residua.study.scenarios import draw, scenario
 if TYPE_CHECKING:
     from residua.efficiency import theory
     from residua.selector import Selector, StabilitySelector
+    from residua.study.runner import run_study
 
 __version__ = "0.1.0"
 
@@ -55,6 +56,7 @@ __all__ = [
     "power_at",
     "relative_efficiency",
     "relative_variability",
+    "run_study",
     "scenario",
     "stability",
     "theory",
@@ -72,4 +74,8 @@ def __getattr__(name: str) -> Any:
         from residua import selector
 
         return getattr(selector, name)
+    if name == "run_study":
+        from residua.study.runner import run_study
+
+        return run_study
     raise AttributeError(f"module 'residua' has no attribute {name!r}")

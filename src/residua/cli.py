@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from residua import cli_study
 from residua.cli_efficiency import register
-from residua.errors import InputError, MissingExtra
+from residua.errors import InputError, Interrupted, MissingExtra, StoreError
 
 if TYPE_CHECKING:
     from residua.result import Result
@@ -43,6 +44,10 @@ def main() -> None:
         _leave(str(error), BAD_INPUT)
     except MissingExtra as error:
         _leave(str(error), MISSING_EXTRA)
+    except StoreError as error:
+        _leave(str(error), CANNOT_WRITE)
+    except Interrupted as error:
+        _leave(str(error), INTERRUPTED)
     except OSError as error:
         _leave(
             f"{error.filename or ''}: {error.strerror or error}. Choose another place.",
@@ -318,6 +323,7 @@ def _assessed(table: Path, target: str, drop: str, splits: str, **settings: Any)
 
 
 register(app, _assessed)
+cli_study.register(app)
 
 
 def _splits(text: str) -> Any:
