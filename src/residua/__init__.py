@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from residua import datasets
     from residua.efficiency import theory
     from residua.selector import Selector, StabilitySelector
+    from residua.study.runner import run_study
 
 __version__ = "0.1.0"
 
@@ -60,6 +61,7 @@ __all__ = [
     "refit",
     "relative_efficiency",
     "relative_variability",
+    "run_study",
     "scenario",
     "stability",
     "theory",
@@ -81,4 +83,8 @@ def __getattr__(name: str) -> Any:
         from residua import selector
 
         return getattr(selector, name)
+    if name == "run_study":
+        from residua.study.runner import run_study
+
+        return run_study
     raise AttributeError(f"module 'residua' has no attribute {name!r}")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from residua import cli_datasets, cli_stability
+from residua import cli_datasets, cli_stability, cli_study
 from residua.cli_efficiency import register
-from residua.errors import InputError, MissingExtra
+from residua.errors import InputError, Interrupted, MissingExtra, StoreError
 
 if TYPE_CHECKING:
     from residua.result import Result
@@ -44,6 +44,10 @@ def main() -> None:
         _leave(str(error), BAD_INPUT)
     except MissingExtra as error:
         _leave(str(error), MISSING_EXTRA)
+    except StoreError as error:
+        _leave(str(error), CANNOT_WRITE)
+    except Interrupted as error:
+        _leave(str(error), INTERRUPTED)
     except OSError as error:
         _leave(
             f"{error.filename or ''}: {error.strerror or error}. Choose another place.",
@@ -319,6 +323,7 @@ def _assessed(table: Path, target: str, drop: str, splits: str, **settings: Any)
 
 
 register(app, _assessed)
+cli_study.register(app)
 cli_datasets.register(app)
 cli_stability.register(app)
 
