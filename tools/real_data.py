@@ -90,6 +90,7 @@ def _keep(name: str, rows: pd.DataFrame) -> None:
 
 def _keep_refit(prefix: str, name: str, found: Refit) -> None:
     data = PUBLISHED[name].dataset
+    _keep(f"{prefix}_table", real.table(name, found))
     _keep(f"{prefix}_errors", found.table.assign(data=data))
     _keep(f"{prefix}_frequencies", found.frequencies.assign(data=data))
     _keep(f"{prefix}_claims", real.claims(name, found))
@@ -102,7 +103,6 @@ def _paper(asked: argparse.Namespace) -> None:
         for name in _names(asked):
             settings = {"learners": learners, "seeds": seeds, "seed": asked.seed}
             found = _refitted(f"paper {name} {learners}", name, **settings)
-            _keep("paper_table", real.table(name, found))
             _keep_refit("paper", name, found)
             data = PUBLISHED[name].dataset
             if datasets.groups(data):

@@ -143,9 +143,24 @@ def test_every_table_and_figure_has_a_name_and_fast_leaves_the_networks_out(made
     item = real_items.make("table4", fast=True)
     assert item.frame["learner"].tolist() == ["lm", "lm", "GBM", "GBM"]
     assert "no networks" in item.notes[-1]
-    assert not item.is_figure
+    assert item.verdicts[0].text == "lm, GCM: 25.79 ± 2.09"
+    assert len(item.verdicts) == 4 + 2
     figure = real_items.make("sfig6", fast=True)
-    assert figure.is_figure
     assert len(figure.frame) == 2 * 2 * 13
+    held = {verdict.text: verdict.held for verdict in figure.verdicts}
+    assert held["with boosting both find rm and lstat (GBM, GCM)"]
+    assert not held["with boosting GCM also finds dis, tax and ptratio (GBM, GCM)"]
     with pytest.raises(InputError, match="Give 'table4' or 'sfig6'"):
         real_items.make("boston")
+
+
+def test_what_was_stored_reads_as_what_was_made(made_up, tmp_path):
+    for name, kind in (("table4", "table"), ("sfig6", "frequencies")):
+        made = real_items.make(name, fast=True)
+        for part, frame in {kind: made.frame, "claims": made.claims}.items():
+            frame.assign(data="boston").to_csv(tmp_path / f"paper_{part}.csv", index=False)
+        made.orderings.to_csv(tmp_path / "paper_orderings.csv", index=False)
+        again = real_items.stored(tmp_path, name)
+        assert again.verdicts == made.verdicts
+    assert real_items.stored(tmp_path, "table1") is None
+    assert real_items.stored(tmp_path, "table4", "ours") is None
