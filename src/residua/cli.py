@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from residua import cli_datasets, cli_stability, cli_study
+from residua import cli_datasets, cli_paper, cli_stability, cli_study
 from residua.cli_efficiency import register
 from residua.errors import InputError, Interrupted, MissingExtra, StoreError
 
@@ -324,6 +324,7 @@ def _assessed(table: Path, target: str, drop: str, splits: str, **settings: Any)
 
 register(app, _assessed)
 cli_study.register(app)
+cli_paper.register(app)
 cli_datasets.register(app)
 cli_stability.register(app)
 

@@ -1,12 +1,15 @@
 """The paper's real tables: its numbers beside ours, and what is made of them."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from residua import datasets
+from residua.cli import app
 from residua.errors import InputError
 from residua.refit import EVERYTHING, refit
 from residua.study import real, real_items
@@ -164,3 +167,19 @@ def test_what_was_stored_reads_as_what_was_made(made_up, tmp_path):
         assert again.verdicts == made.verdicts
     assert real_items.stored(tmp_path, "table1") is None
     assert real_items.stored(tmp_path, "table4", "ours") is None
+
+
+def test_the_command_makes_a_real_table_and_a_figure_by_name(made_up, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cli = CliRunner()
+    said = cli.invoke(app, ["paper", "table4", "--fast", "--mode", "paper", "--quiet"])
+    assert said.exit_code == 0, said.output
+    assert "lm, GCM: 25.79 ± 2.09" in said.stdout
+    assert (tmp_path / "residua-paper" / "table4-paper.csv").is_file()
+    said = cli.invoke(app, ["paper", "sfig6", "--fast", "--mode", "ours", "--quiet"])
+    assert "GCM is steadier than LOCO" in said.stdout
+    assert (tmp_path / "residua-paper" / "sfig6-ours.svg").is_file()
+    names = {row["name"]: row["ready"] for row in json.loads(
+        cli.invoke(app, ["paper", "list", "--json"]).stdout
+    )}  # fmt: skip
+    assert all(names[name] == "yes" for name in real_items.ITEMS)

@@ -307,7 +307,7 @@ def test_a_file_that_cannot_grow_ends_the_command_with_one_sentence(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (70_000, 70_000))
 
     process = command("run", "study.toml", cwd=tmp_path, preexec_fn=no_large_files)
-    out, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 5
     assert re.fullmatch(r"residua: study.sqlite cannot be written: .* resume\.\n", err)
     assert 0 < _tasks_in(tmp_path / "study.sqlite") < 9

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from residua.engines import Progress
-from residua.errors import InputError
+from residua.errors import InputError, plural
 from residua.study import real
 from residua.study.published import PUBLISHED, Published, published
 
@@ -80,12 +80,12 @@ def make(
 ) -> Item:
     """Return one of the paper's real tables or figures, run again in its mode or in ours.
 
-    `fast` takes two draws of the folds and leaves the networks out.
+    `fast` takes a draw or two of the folds and leaves the networks out.
     """
     import pandas as pd
 
     known = _known(name)
-    sizes = {"lm": 2, "GBM": 2} if fast else {"lm": seeds, "GBM": seeds, "NN": max(1, seeds // 4)}
+    sizes = {"lm": 2, "GBM": 1} if fast else {"lm": seeds, "GBM": seeds, "NN": max(1, seeds // 4)}
     parts = [
         real.run(
             name, mode=mode, learners=[learner], seeds=count, seed=seed, grouped=grouped,
@@ -97,7 +97,9 @@ def make(
     frames = [real.table(name, part) if is_table else part.frequencies for part in parts]
     notes = _notes(known, frames if is_table else [])
     if fast:
-        notes.append("Two draws of the folds and no networks: leave --fast out for the numbers.")
+        notes.append(
+            "A draw or two of the folds and no networks: leave --fast out for the numbers."
+        )
     return Item(
         name=name,
         frame=pd.concat(frames, ignore_index=True),
@@ -149,9 +151,10 @@ def _about_errors(rows: Rows) -> Iterator[Verdict]:
     for row in rows:
         if row["verdict"] == "other data":
             continue
+        draws = plural(int(row["seeds"]), "draw")
         yield Verdict(
             f"{row['learner']}, {SHOWN[row['method']]}: {row['paper']:g} ± {row['paper_se']:g}",
-            f"{row['ours']:.4g} ± {row['ours_se']:.2g} over {row['seeds']} draws of the folds, "
+            f"{row['ours']:.4g} ± {row['ours_se']:.2g} over {draws} of the folds, "
             f"{row['in_paper_se']:+.1f} of the paper's standard errors",
             row["verdict"] != "differs",
         )
