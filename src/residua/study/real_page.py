@@ -90,6 +90,7 @@ def page(folder: Path) -> str:
     read = _Tables(folder)
     parts = [
         *_head(read),
+        *_in_short(read),
         *_agreement(read),
         *_cannot(read),
         *_networks(read),
@@ -151,6 +152,39 @@ def _head(read: _Tables) -> Iterator[str]:
     yield ""
 
 
+def _in_short(read: _Tables) -> Iterator[str]:
+    """Yield the answers, counted."""
+    yield "## In short"
+    yield ""
+    rows = [row for row in read.rows("paper_table") if row["verdict"] != "other data"]
+    for learner in ("lm", "GBM", "NN"):
+        own = [row for row in rows if row["learner"] == learner]
+        agreeing = [row for row in own if row["verdict"] != "differs"]
+        yield (
+            f"- {learner}: {len(agreeing)} of {len(own)} published errors come out, within 2 of "
+            f"the paper's standard errors{' or 10%' if learner == 'NN' else ''}."
+        )
+    for mode, words in {"paper": "In the paper's mode", "ours": "In ours"}.items():
+        pairs = read.rows(f"{mode}_orderings")
+        errors = read.frame(f"{mode}_errors").set_index(["data", "learner", "method"])["error"]
+        better = [row for row in pairs if row["gap"] > 0]
+        helped = [
+            row for row in pairs
+            if errors[row["data"], row["learner"], "gcm"] < row["all_features"]
+        ]  # fmt: skip
+        steadier = [row for row in pairs if row["gcm_wavering"] < row["loco_wavering"]]
+        yield (
+            f"- {words} GCM's features predict better than LOCO's on {len(better)} of "
+            f"{len(pairs)} pairs of table and learner, and GCM is steadier on {len(steadier)}; but "
+            f"on {len(pairs) - len(helped)} the learner does as well or better with no selection "
+            "at all."
+        )
+    verdicts = [verdict for known in PUBLISHED.values() for *_, verdict in _judged(read, known)[1]]
+    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
+    yield f"- Of {len(verdicts)} statements about a feature, a learner and a method: {counts}."
+    yield ""
+
+
 def _agreement(read: _Tables) -> Iterator[str]:
     """Yield the paper's errors beside ours."""
     rows = read.rows("paper_table")
@@ -171,14 +205,6 @@ def _agreement(read: _Tables) -> Iterator[str]:
     ]
     columns = ["data", "learner", "method", "paper", "ours", "spread", "draws", "in SE", "verdict"]
     yield from _table(columns, shown)
-    same = [row for row in rows if row["verdict"] != "other data"]
-    for learner in ("lm", "GBM", "NN"):
-        own = [row for row in same if row["learner"] == learner]
-        agreeing = [row for row in own if row["verdict"] in ("agrees", "within 10%")]
-        yield (
-            f"- {learner}: {len(agreeing)} of {len(own)} agree, within 2 of the paper's standard "
-            f"errors{' or 10%' if learner == 'NN' else ''}."
-        )
     for known in PUBLISHED.values():
         for remark in known.remarks:
             yield f"- {known.title}: {remark}"
@@ -269,37 +295,41 @@ def _survival(read: _Tables) -> Iterator[str]:
         yield from _of_data(read, known)
 
 
-def _of_data(read: _Tables, known: Published) -> Iterator[str]:
+def _judged(read: _Tables, known: Published) -> tuple[str, list[list[str]]]:
+    """Return the best learner, and each statement: claim, cells of the table, verdict last."""
     data = known.dataset
     tests = read.rows("ours_tests", data=data)
     shares = {row["learner"]: row["r2"] for row in tests}
     best = max(shares, key=lambda learner: shares[learner])
+    found = {_key(row): row["p_adjusted"] for row in tests}
+    ours = {_key(row): row["frequency"] for row in read.rows("ours_claims", data=data)}
+    judged = []
+    for row in read.rows("paper_claims", data=data):
+        own, other = found[_key(row)], found[best, row["method"], row["feature"]]
+        what = [row["claim"], row["feature"], row["learner"], NAMES[row["method"]]]
+        rates = [f"{row['frequency']:.2f}", f"{ours[_key(row)]:.2f}"]
+        judged.append([*what, *rates, f"{own:.2g}", f"{other:.2g}", _verdict(own, other)])
+    return best, judged
+
+
+def _of_data(read: _Tables, known: Published) -> Iterator[str]:
+    best, judged = _judged(read, known)
+    tests = read.rows("ours_tests", data=known.dataset)
+    shares = {row["learner"]: row["r2"] for row in tests}
     yield f"### {known.title}"
     yield ""
     told = ", ".join(f"{learner} {share:.2f}" for learner, share in shares.items())
     yield f"Explained out of fold: {told}. Best: {best}."
     yield ""
-    found = {(r["learner"], r["method"], r["feature"]): r for r in tests}
-    ours = {_key(row): row["frequency"] for row in read.rows("ours_claims", data=data)}
-    shown, verdicts = [], []
-    for row in read.rows("paper_claims", data=data):
-        own = found[_key(row)]["p_adjusted"]
-        other = found[best, row["method"], row["feature"]]["p_adjusted"]
-        verdict = _verdict(own, other)
-        verdicts.append((row["claim"], verdict))
-        rates = [f"{row['frequency']:.2f}", f"{ours[_key(row)]:.2f}"]
-        what = [row["feature"], row["learner"], NAMES[row["method"]]]
-        shown.append([*what, *rates, f"{own:.2g}", f"{other:.2g}", verdict])
+    for claim in dict.fromkeys(cells[0] for cells in judged):
+        verdicts = [cells[-1] for cells in judged if cells[0] == claim]
+        said = ", ".join(f"{verdicts.count(v)} × {v}" for v in dict.fromkeys(verdicts))
+        yield f"- “{claim}”: {said}."
+    yield from _changes(read, known.dataset, tests)
+    yield ""
     columns = ["feature", "learner", "method", "paper's mode", "ours", "adj. p", f"adj. p, {best}",
                "verdict"]  # fmt: skip
-    for claim in dict.fromkeys(text for text, _ in verdicts):
-        own_verdicts = [verdict for text, verdict in verdicts if text == claim]
-        counts = {v: own_verdicts.count(v) for v in dict.fromkeys(own_verdicts)}
-        said = ", ".join(f"{count} × {verdict}" for verdict, count in counts.items())
-        yield f"- “{claim}”: {said}."
-    yield from _changes(read, data, tests)
-    yield ""
-    yield from _table(columns, shown)
+    yield from _table(columns, [cells[1:] for cells in judged])
 
 
 def _key(row: dict[str, Any]) -> tuple[str, str, str]:
