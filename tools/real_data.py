@@ -63,7 +63,7 @@ def _sign(part: str, asked: argparse.Namespace) -> None:
     """Write down how a part was made."""
     path = FOLDER / "about.json"
     about = json.loads(path.read_text()) if path.exists() else {}
-    about[part] = {
+    about[f"{part} {asked.only}".strip()] = {
         "command": "python tools/real_data.py " + " ".join(sys.argv[1:]),
         "seed": asked.seed,
         "version": residua.__version__,
@@ -75,7 +75,9 @@ def _sign(part: str, asked: argparse.Namespace) -> None:
 def _keep(name: str, rows: pd.DataFrame) -> None:
     """Write rows to a table, in place of the rows of the same data in it."""
     path = FOLDER / f"{name}.csv"
-    if path.exists() and len(rows):
+    if rows.empty:  # a learner that the paper draws no conclusion from
+        return
+    if path.exists():
         old = pd.read_csv(path)
         again = pd.MultiIndex.from_frame(old[KEY]).isin(pd.MultiIndex.from_frame(rows[KEY]))
         rows = pd.concat([old[~again], rows], ignore_index=True)
