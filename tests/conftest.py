@@ -1,5 +1,8 @@
 """Data that many tests share."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,3 +15,12 @@ def small_data():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(120, 4))
     return X, 2 * X[:, 0] - X[:, 1] + rng.normal(size=120)
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """Return the folder with the real tables, or skip with the reason."""
+    named = os.environ.get("RESIDUA_DATA", "")
+    if not named or not Path(named).is_dir():
+        pytest.skip("RESIDUA_DATA does not name a folder with the real tables")
+    return Path(named)

@@ -22,6 +22,7 @@ from residua.efficiency import (
 from residua.errors import InputError, MissingExtra
 from residua.methods import METHODS
 from residua.model import Model, Term
+from residua.refit import Refit, refit
 from residua.report import write_report
 from residua.residuals import Residuals, fit_residuals
 from residua.result import Result
@@ -29,8 +30,10 @@ from residua.stability import Stability, stability
 from residua.study.scenarios import draw, scenario
 
 if TYPE_CHECKING:
+    from residua import datasets
     from residua.efficiency import theory
     from residua.selector import Selector, StabilitySelector
+    from residua.study.runner import run_study
 
 __version__ = "0.1.0"
 
@@ -40,6 +43,7 @@ __all__ = [
     "InputError",
     "MissingExtra",
     "Model",
+    "Refit",
     "Residuals",
     "Result",
     "Selector",
@@ -47,14 +51,17 @@ __all__ = [
     "StabilitySelector",
     "Term",
     "assess",
+    "datasets",
     "draw",
     "efficiency",
     "fit_residuals",
     "learners",
     "plan",
     "power_at",
+    "refit",
     "relative_efficiency",
     "relative_variability",
+    "run_study",
     "scenario",
     "stability",
     "theory",
@@ -64,6 +71,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Return what takes a while to import when it is first asked for."""
+    if name == "datasets":
+        from importlib import import_module
+
+        return import_module("residua.datasets")
     if name == "theory":
         from residua.efficiency import theory
 
@@ -72,4 +83,8 @@ def __getattr__(name: str) -> Any:
         from residua import selector
 
         return getattr(selector, name)
+    if name == "run_study":
+        from residua.study.runner import run_study
+
+        return run_study
     raise AttributeError(f"module 'residua' has no attribute {name!r}")

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from residua import cli_datasets, cli_paper, cli_stability, cli_study
 from residua.cli_efficiency import register
-from residua.errors import InputError, MissingExtra
+from residua.errors import InputError, Interrupted, MissingExtra, StoreError
 
 if TYPE_CHECKING:
     from residua.result import Result
@@ -43,6 +44,10 @@ def main() -> None:
         _leave(str(error), BAD_INPUT)
     except MissingExtra as error:
         _leave(str(error), MISSING_EXTRA)
+    except StoreError as error:
+        _leave(str(error), CANNOT_WRITE)
+    except Interrupted as error:
+        _leave(str(error), INTERRUPTED)
     except OSError as error:
         _leave(
             f"{error.filename or ''}: {error.strerror or error}. Choose another place.",
@@ -318,6 +323,10 @@ def _assessed(table: Path, target: str, drop: str, splits: str, **settings: Any)
 
 
 register(app, _assessed)
+cli_study.register(app)
+cli_paper.register(app)
+cli_datasets.register(app)
+cli_stability.register(app)
 
 
 def _splits(text: str) -> Any:
@@ -330,18 +339,9 @@ def _splits(text: str) -> Any:
 
 
 def _groups(path: Path | None) -> dict[str, list[str]] | None:
-    if path is None:
-        return None
-    import tomllib
+    from residua.tables import read_groups
 
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f'{path} is not TOML such as place = ["lat", "lon"] ({error}).') from error
-    groups: dict[str, list[str]] = found.get("groups", found)
-    return groups
+    return None if path is None else read_groups(path)
 
 
 def _without(frame: Any, names: str) -> Any:

@@ -68,3 +68,11 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
     known = list(known)
     near = [f"'{short(match)}'" for match in get_close_matches(str(name), known, n=2, cutoff=0.5)]
     return f" Did you mean {' or '.join(near)}?" if near else f" There are {listed(known)}."
+
+
+class StoreError(RuntimeError):
+    """A store cannot be written or is in use; the message says why and how to go on."""
+
+
+class Interrupted(Exception):
+    """A long run was stopped by the user; the message says what is kept and how to go on."""

@@ -18,8 +18,17 @@ def split_names(text: str) -> list[str]:
 
     >>> split_names("gcm, knockoffs(fdr=0.1, repeats=5)")
     ['gcm', 'knockoffs(fdr=0.1, repeats=5)']
+    >>> split_names("network(lr=0.001, hidden=(32, 16)), linear")
+    ['network(lr=0.001, hidden=(32, 16))', 'linear']
     """
-    return [part.strip() for part in re.split(r",(?![^(]*\))", text)]
+    parts, depth = [""], 0
+    for letter in text:
+        depth = max(0, depth + (letter == "(") - (letter == ")"))
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
 
 
 def read_call(text: str, *, what: str, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

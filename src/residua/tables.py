@@ -43,6 +43,20 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
     frame.map(plain).to_csv(path, index=False, lineterminator="\n")
 
 
+def read_groups(path: Path) -> dict[str, list[str]]:
+    """Return the groups of columns that a TOML file names."""
+    import tomllib
+
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f'{path} is not TOML such as place = ["lat", "lon"] ({error}).') from error
+    groups: dict[str, list[str]] = found.get("groups", found)
+    return groups
+
+
 def _check_file(path: Path) -> None:
     try:
         if path.is_dir():

@@ -2,5 +2,17 @@
 
 from residua.plots.efficiency import efficiencies, power_curves, theory_bars
 from residua.plots.saving import save
+from residua.plots.stability import selection_rates
+from residua.plots.study import metric_panels, p_value_panels, ratio_bars, sweep_panels
 
-__all__ = ["efficiencies", "power_curves", "save", "theory_bars"]
+__all__ = [
+    "efficiencies",
+    "metric_panels",
+    "p_value_panels",
+    "power_curves",
+    "ratio_bars",
+    "save",
+    "selection_rates",
+    "sweep_panels",
+    "theory_bars",
+]

@@ -1,0 +1,199 @@
+"""The command `residua paper`: figures of the paper by name, each claim with its verdict."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from residua.cli_study import AsJson, Dask, Jobs, Quiet, progress, stopping_at
+from residua.errors import InputError
+
+if TYPE_CHECKING:
+    from residua.study.paper import Figure, Made
+    from residua.study.paper.run import Run
+
+MODES = {"paper": ("paper",), "ours": ("ours",), "both": ("paper", "ours")}
+FORMATS = ("svg", "png", "pdf")
+
+
+def register(app: typer.Typer) -> None:
+    """Add `residua paper`."""
+    app.command()(paper)
+
+
+def paper(
+    name: Annotated[
+        str, typer.Argument(help="fig1 to fig9, sfig1 to sfig8, table1 to table6; all; or list.")
+    ],
+    fast: Annotated[
+        bool, typer.Option("--fast", help="A few repeats, to see how it looks.")
+    ] = False,
+    mode: Annotated[str, typer.Option(help="paper, ours or both.")] = "both",
+    out: Annotated[Path, typer.Option(help="The folder for stores, tables and pictures.")] = Path(
+        "residua-paper"
+    ),
+    jobs: Jobs = 1,
+    dask: Dask = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
+    repeats: Annotated[
+        int | None, typer.Option(help="So many repeats at most; the rest another time.")
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="A folder of results written before: nothing is run.")
+    ] = None,
+    page: Annotated[Path, typer.Option(help="Where `all` writes the claims.")] = Path(
+        "docs/reproduction.md"
+    ),
+    picture: Annotated[str, typer.Option("--format", help="svg, png or pdf.")] = "svg",
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a figure of the paper, and tell which of the paper's claims held.
+
+    Example: residua paper fig3 --fast
+    """
+    from residua.study.paper import figures
+
+    if name == "list":
+        _list(figures(), as_json)
+        return
+    _check(mode, picture, repeats)
+    chosen = _chosen(name)
+    run = _run(out, fast, jobs, dask, seed, repeats, results)
+    again = shlex.join(["residua", *sys.argv[1:]])
+    made: dict[str, dict[str, Made]] = {}
+    with stopping_at(again):
+        for at, each in enumerate(MODES[mode]):
+            made[each] = {}
+            for figure in chosen if at == 0 else [f for f in chosen if f.modes]:
+                try:
+                    with progress(hidden=quiet or as_json, label=figure.name) as advance:
+                        found = _make(figure, run, each, advance)
+                except InputError as error:
+                    if name != "all":
+                        raise
+                    # A real table that is neither here nor to be had stops nothing else.
+                    print(f"residua: {figure.name} is left out: {error}", file=sys.stderr)
+                    continue
+                made[each][figure.name] = found
+                _write(figure.name, each, found, out, picture)
+                if not as_json:
+                    _say(figure.name, each, found, fast)
+            _keep(run, out, results)
+    if as_json:
+        print(json.dumps(_document(made), ensure_ascii=False))
+    if name == "all":
+        _page(page, out, made, again, quiet=as_json)
+
+
+def _check(mode: str, picture: str, repeats: int | None) -> None:
+    if mode not in MODES:
+        raise InputError(f"--mode {mode} is not one of {', '.join(MODES)}.")
+    if picture not in FORMATS:
+        raise InputError(f"--format {picture} is not one of {', '.join(FORMATS)}.")
+    if repeats is not None and repeats < 1:
+        raise InputError(f"--repeats {repeats} must be a whole number, 1 or more.")
+
+
+def _chosen(name: str) -> list[Figure]:
+    """Return the figures to make; `all` leaves out those that this version cannot make."""
+    from residua.study.paper import figure, figures
+
+    if name == "all":
+        return [known for known in figures().values() if known.make is not None]
+    return [figure(name)]
+
+
+def _run(
+    out: Path, fast: bool, jobs: int, dask: str | None, seed: int, repeats: int | None,
+    results: Path | None,
+) -> Run:  # fmt: skip
+    from residua.study.paper.run import Run
+
+    if results is not None and not results.is_dir():
+        raise InputError(f"There is no folder {results}. Check the path.")
+    out.mkdir(parents=True, exist_ok=True)
+    return Run(
+        out, fast=fast, n_jobs=jobs, dask=dask, seed=seed, repeats=repeats, results=results,
+        apart=True,
+    )  # fmt: skip
+
+
+def _make(figure: Figure, run: Run, mode: str, advance: Any) -> Made:
+    from dataclasses import replace
+
+    assert figure.make is not None
+    return figure.make(replace(run, mode=mode, progress=lambda _: advance))
+
+
+def _write(name: str, mode: str, made: Made, out: Path, picture: str) -> None:
+    """Write the table and the picture of a figure."""
+    from residua.plots import save
+    from residua.tables import write_csv
+
+    write_csv(made.table, out / f"{name}-{mode}.csv")
+    if made.draw is not None:
+        save(made.draw(), out / f"{name}-{mode}.{picture}")
+
+
+def _say(name: str, mode: str, made: Made, fast: bool) -> None:
+    from residua.study.paper.page import printed
+
+    if fast:
+        print("A quick run with few repeats: leave out --fast for the full study.")
+    for line in [*printed(name, mode, made), *(f"  {note}" for note in made.notes), ""]:
+        print(line, flush=True)
+
+
+def _keep(run: Run, out: Path, results: Path | None) -> None:
+    """Write the results of what was run as small tables, for `--results` another time."""
+    from residua.study.paper.run import write_results
+
+    if results is None:
+        for (study, mode), found in run.known.items():
+            write_results(out / "results", study, mode, found)
+
+
+def _list(known: Any, as_json: bool) -> None:
+    rows = [
+        {"name": f.name, "shows": f.about, "data": "simulated" if f.simulated else "real",
+         "ready": "yes" if f.make is not None else "no"}
+        for f in known.values()
+    ]  # fmt: skip
+    if as_json:
+        print(json.dumps(rows, ensure_ascii=False))
+        return
+    import pandas as pd
+
+    from residua.result import plain_table
+
+    print(plain_table(pd.DataFrame(rows), widest=100))
+
+
+def _document(made: dict[str, dict[str, Made]]) -> list[dict[str, Any]]:
+    return [
+        {"figure": name, "mode": mode, "repeats": found.runs, "claim": claim.text,
+         "found": claim.numbers, "verdict": claim.verdict}
+        for mode, of in made.items()
+        for name, found in of.items()
+        for claim in found.claims
+    ]  # fmt: skip
+
+
+def _page(path: Path, out: Path, made: Any, command: str, *, quiet: bool) -> None:
+    """Write all claims on one page; a quick run does not replace the page of the full study."""
+    from residua.study.paper import figures
+    from residua.study.paper.page import page, write_page
+
+    text = page(made, figures(), command)
+    quick = "a quick run with few repeats" in text
+    if not write_page(path, text, keep_fuller=quick):
+        path = out / path.name
+        write_page(path, text, keep_fuller=False)
+    if not quiet:
+        print(f"All claims: {path}")

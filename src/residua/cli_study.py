@@ -1,0 +1,307 @@
+"""The commands of the study: run, resume, status, export, merge; and the paper's figures."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from residua.errors import InputError, Interrupted, plural
+
+if TYPE_CHECKING:
+    from residua.study.runner import Standing
+
+SOME_FAILED = 3
+StudyFile = Annotated[Path, typer.Argument(help="A study in TOML.", show_default=False)]
+StoreFile = Annotated[Path, typer.Option("--store", "-s", help="The SQLite file of the study.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")]
+Dask = Annotated[
+    str | None, typer.Option("--dask", help="A scheduler such as tcp://host:8786, or local.")
+]
+Shard = Annotated[
+    str | None, typer.Option("--shard", help="3/10 runs the third of ten parts, for merge.")
+]
+New = Annotated[bool, typer.Option("--new", help="Start over where the store holds another study.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add `residua study …`."""
+    study = typer.Typer(
+        help="Run a grid of simulations that can be stopped and resumed at any time.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+    app.add_typer(study, name="study")
+    study.command()(run)
+    study.command()(resume)
+    study.command()(status)
+    study.command()(export)
+    study.command()(merge)
+
+
+def run(
+    study: StudyFile,
+    store: StoreFile = Path("study.sqlite"),
+    jobs: Jobs = 1,
+    dask: Dask = None,
+    shard: Shard = None,
+    new: New = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run STUDY, or what is left of it in the store.
+
+    Example: residua study run study.toml --store study.sqlite --jobs 2
+    """
+    _run(study, store, jobs, dask, shard, new, quiet or as_json, as_json)
+
+
+def resume(
+    store: StoreFile = Path("study.sqlite"),
+    jobs: Jobs = 1,
+    dask: Dask = None,
+    shard: Shard = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run what is left of the study in a store.
+
+    Example: residua study resume --store study.sqlite
+    """
+    from residua.study.runner import grid_of
+
+    _run(grid_of(store), store, jobs, dask, shard, False, quiet or as_json, as_json)
+
+
+def status(store: StoreFile = Path("study.sqlite"), as_json: AsJson = False) -> None:
+    """Tell how far a study is, also while it runs."""
+    from residua.study.runner import standing
+    from residua.study.store import readable
+
+    with readable(store) as opened:
+        _tell(_standing(standing(opened), opened.failed_fits(), opened.shard, store), as_json)
+
+
+def export(
+    store: StoreFile = Path("study.sqlite"),
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A CSV file.")] = None,
+    what: Annotated[
+        str, typer.Option(help="table: every test; runs, features, summary: metrics of them.")
+    ] = "table",
+    versus: Annotated[
+        str, typer.Option(help="gcm,loco writes their paired differences instead.")
+    ] = "",
+) -> None:
+    """Write the study's table as CSV: a row per scenario, learner, repeat, method and feature.
+
+    Example: residua study export --store study.sqlite --out table.csv
+    """
+    from residua.study.results import Study, write_table
+    from residua.study.store import readable
+    from residua.tables import write_csv
+
+    kinds = ("table", "runs", "features", "summary")
+    if what not in kinds:
+        raise InputError(f"--what {what} is not one of {', '.join(kinds)}.")
+    with readable(store) as opened:
+        _ = opened.identity
+        if what == "table" and not versus:
+            rows = write_table(opened, out)
+        else:
+            found = Study.read(opened)
+            frame = found.paired(*_two(versus)) if versus else getattr(found, what)
+            rows = len(frame)
+            if out is None:
+                print(frame.to_csv(index=False), end="")
+            else:
+                write_csv(frame, out)
+    if out is not None:
+        print(f"{plural(rows, 'row')} in {out}")
+
+
+def _two(text: str) -> tuple[str, str]:
+    from residua.naming import split_names
+
+    names = split_names(text)
+    if len(names) != 2:
+        raise InputError(f"--versus {text} is not two methods, such as gcm,loco.")
+    return names[0], names[1]
+
+
+def merge(
+    parts: Annotated[list[Path], typer.Argument(help="The stores of the shards.")],
+    store: Annotated[
+        Path, typer.Option("--store", "--out", "-s", help="The store to put them into.")
+    ] = Path("study.sqlite"),
+    as_json: AsJson = False,
+) -> None:
+    """Put the tasks of several stores of one study into one.
+
+    Example: residua study merge part1.sqlite part2.sqlite --store study.sqlite
+    """
+    from residua.study.runner import merge_stores
+
+    _tell(_standing(merge_stores(parts, store=store), 0, (1, 1), store), as_json)
+
+
+def _run(
+    study: Any, store: Path, jobs: int, dask: str | None, shard: str | None, new: bool,
+    quiet: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Run a study in processes of their own, so that Ctrl-C is heard at once."""
+    from residua.study.runner import run_in_store, standing
+    from residua.study.store import readable
+
+    with stopping_at(resume_command(store, jobs, dask)), progress(hidden=quiet) as advance:
+        run_in_store(
+            study, store, n_jobs=jobs, dask=dask, shard=shard, new=new, progress=advance, apart=True
+        )
+    with readable(store) as opened:
+        found = _standing(standing(opened), opened.failed_fits(), opened.shard, store)
+    _tell(found, as_json)
+    if found["failed"] or found["failed_fits"]:
+        raise typer.Exit(SOME_FAILED)
+
+
+def resume_command(store: Path, jobs: int, dask: str | None) -> str:
+    """Return what to type to go on."""
+    extra = ["--jobs", str(jobs)] if jobs != 1 else []
+    extra += ["--dask", dask] if dask else []
+    return shlex.join(["residua", "study", "resume", "--store", str(store), *extra])
+
+
+def _standing(
+    found: Standing, failed_fits: int, shard: tuple[int, int], store: Path
+) -> dict[str, Any]:
+    return {
+        "store": str(store),
+        "tasks": found.total,
+        "done": found.done,
+        "left": found.total - found.done,
+        "failed": found.failed,
+        "failed_fits": failed_fits,
+        "shard": "{}/{}".format(*shard),
+    }
+
+
+def _tell(found: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(found))
+        return
+    part = "" if found["shard"] == "1/1" else f" of shard {found['shard']}"
+    print(f"{found['store']}: {found['done']} of {plural(found['tasks'], 'task')}{part} done, "
+          f"{found['failed']} failed.")  # fmt: skip
+    if found["failed_fits"]:
+        print(f"! {plural(found['failed_fits'], 'test')} failed; the column status says why.")
+    if found["left"] or found["failed"]:
+        print(f"Go on  {resume_command(Path(found['store']), 1, None)}")
+    else:
+        print(f"Next   residua study export --store {shlex.quote(found['store'])} --out table.csv")
+
+
+@contextmanager
+def stopping_at(command: str) -> Iterator[None]:
+    """Turn Ctrl-C, or a scheduler's request to end, into a sentence with the way to go on."""
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    # A shell that starts a command with & has it ignore SIGINT; a study listens all the same.
+    before = {which: signal.signal(which, stop) for which in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"Interrupted. Every finished task is kept; go on with: {command}"
+        ) from None
+    finally:
+        for which, handler in before.items():
+            signal.signal(which, handler)
+
+
+Advance = Callable[["Standing"], None]
+
+
+@contextmanager
+def progress(*, hidden: bool, label: str = "study") -> Iterator[Advance | None]:
+    """Yield a function that shows how far a study is: a bar, or a line now and then."""
+    if hidden:
+        yield None
+    elif sys.stderr.isatty():
+        with _bar(label) as advance:
+            yield advance
+    else:
+        yield _line_every(10.0, label)
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Advance]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn(label),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[said]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, said="")
+        pace = _Pace()
+
+        def advance(found: Standing) -> None:
+            bar.update(task, completed=found.done, total=found.total, said=pace.says(found))
+
+        yield advance
+
+
+def _line_every(seconds: float, label: str) -> Advance:
+    last = time.monotonic()
+    pace = _Pace()
+
+    def advance(found: Standing) -> None:
+        nonlocal last
+        said = pace.says(found)
+        if time.monotonic() - last >= seconds:
+            last = time.monotonic()
+            print(f"{label} {found.done}/{found.total}, {said}", file=sys.stderr, flush=True)
+
+    return advance
+
+
+class _Pace:
+    """How fast tasks are done, how long the rest takes, and how many failed."""
+
+    def __init__(self) -> None:
+        self.start = time.monotonic()
+
+    def says(self, found: Standing) -> str:
+        """Return rate, time left and failures, as text."""
+        passed = max(time.monotonic() - self.start, 1e-9)
+        if not found.now:
+            return f"{found.failed} failed"
+        left = passed / found.now * (found.total - found.done)
+        rate = found.now / passed
+        per = f"{rate:.1f} tasks/s" if rate >= 1 else f"{60 * rate:.1f} tasks/min"
+        return f"{per}, {in_words(left)} left, {found.failed} failed"
+
+
+def in_words(seconds: float) -> str:
+    """Return a time as people say it.
+
+    >>> in_words(42), in_words(600), in_words(9000)
+    ('42 s', '10 min', '2.5 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

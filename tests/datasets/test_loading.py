@@ -1,0 +1,289 @@
+"""The loader against a server on this machine that does what servers do."""
+
+import hashlib
+import io
+import socket
+import threading
+import zipfile
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.request import Request
+
+import pytest
+
+from residua import datasets
+from residua.datasets import download, places
+from residua.datasets.cleaning import only_columns
+from residua.datasets.entries import ENTRIES, Entry
+from residua.errors import InputError
+
+TABLE = b"a,b,y\n" + b"".join(b"%d,%d,%d\n" % (i, i * i, i % 7) for i in range(40))
+# Comes in two pieces with a pause longer than the client's patience between them.
+PAUSE = 0.6
+
+
+def zipped(name: str, content: bytes) -> bytes:
+    """Return a zip with one file in a folder."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("readme.txt", "about")
+        archive.writestr(f"folder/{name}", content)
+    return held.getvalue()
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Answer by the path asked for."""
+
+    quit = threading.Event()
+
+    def do_GET(self) -> None:
+        bodies = {
+            "/table.csv": TABLE,
+            "/other.csv": TABLE.replace(b"1", b"2"),
+            "/table.zip": zipped("table.csv", TABLE),
+            "/empty.zip": zipped("another.csv", TABLE),
+            "/false.zip": b"PK\x03\x04 this is no zip",
+            "/wide.csv": b"name,a,y,b\n" + b'"A, B",1,2,3\n',
+        }
+        if self.path in bodies:
+            self.answer(bodies[self.path])
+        elif self.path == "/moved":
+            self.send_response(302)
+            self.send_header("Location", "/table.csv")
+            self.end_headers()
+        elif self.path == "/to-a-file":
+            self.send_response(302)
+            self.send_header("Location", "file:///etc/hostname")
+            self.end_headers()
+        elif self.path == "/truncated":
+            self.answer(TABLE[:100], told=len(TABLE))
+        elif self.path == "/slow":
+            self.answer(TABLE[:100], told=len(TABLE), wait=PAUSE)
+        elif self.path == "/drip":
+            self.drip()
+        elif self.path == "/endless":
+            self.endless()
+        else:
+            self.send_error(404)
+
+    def answer(self, body: bytes, told: int | None = None, wait: float = 0.0) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body) if told is None else told))
+        self.end_headers()
+        self.wfile.write(body)
+        if wait:
+            self.quit.wait(wait)
+
+    def drip(self) -> None:
+        """Send a byte now and then: never silent for long, never done."""
+        self.send_response(200)
+        self.end_headers()
+        for _ in range(200):
+            try:
+                self.wfile.write(b"a")
+            except OSError:
+                return
+            if self.quit.wait(0.05):
+                return
+
+    def endless(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        for _ in range(500):
+            try:
+                self.wfile.write(b"x" * 10_000)
+            except OSError:
+                return
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Return the address of a server on this machine."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as running:
+        running.daemon_threads = True
+        thread = threading.Thread(target=running.serve_forever, args=(0.02,))
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_port}"
+        Answers.quit.set()
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """Return an empty cache; there is no folder of the user's own."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("RESIDUA_CACHE", str(folder))
+    monkeypatch.delenv("RESIDUA_DATA", raising=False)
+    monkeypatch.delenv("http_proxy", raising=False)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    return folder
+
+
+def an_entry(url: str, **changes: object) -> Entry:
+    """Return an entry for the table that the server has."""
+    base = Entry(
+        name="tiny", file="tiny.csv", sha256=hashlib.sha256(TABLE).hexdigest(), url=url,
+        origin="this test", licence="none", target="y", n_rows=40, n_columns=2, paper_rows=40,
+    )  # fmt: skip
+    return replace(base, **changes)
+
+
+def load_from(monkeypatch, url: str, **changes: object):
+    monkeypatch.setitem(ENTRIES, "tiny", an_entry(url, **changes))
+    return datasets.load("tiny", timeout=0.3)
+
+
+def left_in(folder) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*")) if folder.exists() else []
+
+
+def test_a_download_gives_the_table_and_is_kept(server, cache, monkeypatch):
+    X, y = load_from(monkeypatch, f"{server}/table.csv")
+    assert X.shape == (40, 2)
+    assert y.name == "y"
+    assert left_in(cache) == ["tiny.csv"]
+    again, _ = load_from(monkeypatch, f"{server}/gone.csv")  # nothing is asked for twice
+    assert again.equals(X)
+
+
+def test_a_redirect_is_followed(server, cache, monkeypatch):
+    X, _ = load_from(monkeypatch, f"{server}/moved")
+    assert X.shape == (40, 2)
+
+
+def test_a_redirect_from_https_to_http_is_refused():
+    asked = Request("https://example.org/table.csv")
+    with pytest.raises(download.DownloadError, match="not encrypted"):
+        download.NeverLess().redirect_request(asked, None, 302, "", {}, "http://example.org/t")
+
+
+def test_the_right_file_is_taken_out_of_a_zip(server, cache, monkeypatch):
+    X, _ = load_from(monkeypatch, f"{server}/table.zip", member="table.csv")
+    assert X.shape == (40, 2)
+    assert (cache / "tiny.csv").read_bytes() == TABLE
+
+
+@pytest.mark.parametrize(
+    ("path", "changes", "reason"),
+    [
+        ("other.csv", {}, "another sha256"),
+        ("truncated", {}, "only 100 of"),
+        ("nothing-here", {}, "404"),
+        ("slow", {}, "silent for 0.3 s"),
+        ("drip", {}, "too slow"),
+        ("endless", {"limit": 50_000}, "more than the 50,000 bytes"),
+        ("table.csv", {"limit": 50}, "more than the 50 allowed"),
+        ("to-a-file", {}, "not allowed"),
+        ("empty.zip", {"member": "table.csv"}, "holds no table.csv"),
+        ("false.zip", {"member": "table.csv"}, "not a zip"),
+        ("table.csv", {"columns": ("a", "price")}, "no column 'price'"),
+    ],
+)
+def test_a_bad_download_is_one_sentence_and_leaves_nothing(
+    server, cache, monkeypatch, path, changes, reason
+):
+    with pytest.raises(InputError, match=reason) as caught:
+        load_from(monkeypatch, f"{server}/{path}", **changes)
+    said = str(caught.value)
+    assert f"{server}/{path}" in said  # what to download from where
+    assert str(cache / "tiny.csv") in said  # and where to put it
+    assert "\n" not in said
+    assert left_in(cache) == []
+
+
+def test_a_zip_that_unpacks_to_too_much_is_refused():
+    bomb = zipped("table.csv", b"0" * 2_000_000)
+    assert len(bomb) < 10_000
+    with pytest.raises(download.DownloadError, match="larger than"):
+        download.member_of(bomb, "table.csv", 1_000_000)
+
+
+def test_no_network_says_what_to_download_and_where_to_put_it(cache, monkeypatch):
+    with socket.socket() as taken:  # bound, but nobody listens
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/wine.zip"
+        with pytest.raises(InputError, match="no connection") as caught:
+            load_from(monkeypatch, url, member="red.csv")
+    assert f"download {url} (take red.csv out of the zip)" in str(caught.value)
+    assert left_in(cache) == []
+
+
+def test_progress_tells_bytes_and_total(server):
+    seen = []
+    download.download(f"{server}/table.csv", limit=10_000, progress=lambda *at: seen.append(at))
+    assert seen[-1] == (len(TABLE), len(TABLE))
+
+
+def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
+    def fails(self, target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pathlib.Path.replace", fails)
+    with pytest.raises(KeyboardInterrupt):
+        places.keep(TABLE, tmp_path / "cache" / "tiny.csv")
+    assert left_in(tmp_path / "cache") == []
+
+
+def test_a_cache_that_cannot_be_written_costs_only_the_next_download(
+    server, tmp_path, monkeypatch, cache
+):
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("RESIDUA_CACHE", str(tmp_path / "file" / "cache"))
+    X, _ = load_from(monkeypatch, f"{server}/table.csv")
+    assert X.shape == (40, 2)
+
+
+def test_a_spoilt_file_in_the_cache_is_downloaded_anew(server, cache, monkeypatch):
+    cache.mkdir()
+    (cache / "tiny.csv").write_bytes(TABLE[:50])
+    X, _ = load_from(monkeypatch, f"{server}/table.csv")
+    assert X.shape == (40, 2)
+    assert (cache / "tiny.csv").read_bytes() == TABLE
+
+
+def test_the_users_own_folder_comes_first(tmp_path, cache, monkeypatch):
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "tiny.csv").write_bytes(TABLE)
+    monkeypatch.setenv("RESIDUA_DATA", str(own))
+    X, _ = load_from(monkeypatch, "http://127.0.0.1:9/never-asked")
+    assert X.shape == (40, 2)
+    (own / "tiny.csv").write_bytes(TABLE.replace(b"1", b"2"))
+    with pytest.raises(InputError, match="sha256 differs"):
+        datasets.load("tiny")
+    assert len(datasets.load("tiny", check=False)[0]) == 40
+
+
+def test_a_wide_file_of_the_users_own_is_narrowed_before_it_is_checked(
+    tmp_path, cache, monkeypatch
+):
+    wide = b'who,a,b,y\n"Ann, B",1,2,3\n'
+    narrow = only_columns(wide, ("a", "b", "y"))
+    assert narrow == b"a,b,y\n1,2,3\n"
+    (tmp_path / "tiny.csv").write_bytes(wide)
+    monkeypatch.setenv("RESIDUA_DATA", str(tmp_path))
+    X, _ = load_from(
+        monkeypatch, "http://127.0.0.1:9/", sha256=hashlib.sha256(narrow).hexdigest(),
+        columns=("a", "b", "y"),
+    )  # fmt: skip
+    assert list(X.columns) == ["a", "b"]
+
+
+def test_without_download_only_this_machine_is_looked_at(cache, monkeypatch):
+    with pytest.raises(InputError, match="is not on this machine"):
+        datasets.load("boston", download=False)
+
+
+def test_a_folder_that_is_not_there_is_said(cache, monkeypatch, tmp_path):
+    monkeypatch.setenv("RESIDUA_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(InputError, match="is not a folder"):
+        datasets.load("boston", download=False)
+
+
+def test_an_unknown_name_is_met_with_the_nearest():
+    with pytest.raises(InputError, match="Did you mean 'boston'"):
+        datasets.load("bostn")

@@ -1,0 +1,181 @@
+"""Select, refit, measure on the rows left out: by hand, by the library, by the command."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from residua.cli import main
+from residua.errors import InputError
+from residua.learners import Boosting
+from residua.refit import EVERYTHING, held_out_error, name_learners, refit
+from residua.stability import stability
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Return 90 rows of 5 features, two of which matter."""
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame(rng.normal(size=(90, 5)), columns=list("edcba"))
+    X["c"] = 0.5 * X["e"] + X["c"]
+    return X, pd.Series(X["e"] - 0.6 * X["a"] + rng.normal(size=90), name="y")
+
+
+def least_squares(X, y, new):
+    design = np.column_stack([np.ones(len(X)), X])
+    return np.column_stack([np.ones(len(new)), new]) @ np.linalg.lstsq(design, y, rcond=None)[0]
+
+
+def selected_by_hand(X, y):
+    """Return the features that GCM and LOCO select as the paper does: in sample, two-sided, .05."""
+    full = y - least_squares(X, y, X)
+    flags = {"gcm": [], "loco": []}
+    for j in range(X.shape[1]):
+        rest = np.delete(X, j, axis=1)
+        reduced = y - least_squares(rest, y, rest)
+        scores = {
+            "gcm": reduced * (X[:, j] - least_squares(rest, X[:, j], rest)),
+            "loco": reduced**2 - full**2,
+        }
+        for method, score in scores.items():
+            z = np.sqrt(len(y)) * score.mean() / score.std()
+            flags[method].append(2 * norm.sf(abs(z)) < 0.05)
+    return {method: np.array(kept) for method, kept in flags.items()}
+
+
+def test_errors_are_those_of_selecting_and_refitting_by_hand(table):
+    X, y = table[0].to_numpy(), table[1].to_numpy()
+    found = refit(*table, learners="linear", methods="gcm,loco", paper=True, seed=3)
+    samples = stability(*table, method="gcm", learner="linear", paper=True, seed=3).samples
+    expected = {"gcm": [], "loco": [], EVERYTHING: []}
+    for train, test in samples:
+        kept = {**selected_by_hand(X[train], y[train]), EVERYTHING: np.ones(5, dtype=bool)}
+        for method, flags in kept.items():
+            predicted = least_squares(X[train][:, flags], y[train], X[test][:, flags])
+            expected[method].append(np.mean((y[test] - predicted) ** 2))
+    for method, errors in expected.items():
+        row = found.table.set_index("method").loc[method]
+        assert row["error"] == pytest.approx(np.mean(errors))
+        assert row["std_error"] == pytest.approx(np.std(errors, ddof=1) / np.sqrt(5))
+    assert found.errors["error"].notna().all()
+
+
+def test_where_nothing_is_selected_the_mean_is_predicted(table):
+    from residua.data import Dataset
+    from residua.learners import Linear
+
+    data = Dataset.from_table(*table)
+    fold = (np.arange(60), np.arange(60, 90))
+    nothing = np.zeros(5, dtype=bool)
+    error = held_out_error(data, Linear(), nothing, fold, seed=0)
+    y = table[1].to_numpy()
+    assert error == pytest.approx(np.mean((y[60:] - y[:60].mean()) ** 2))
+
+
+def test_a_column_that_does_not_vary_in_training_is_left_out(table):
+    X, y = table
+    fold = (np.arange(60), np.arange(60, 90))
+    late = X.assign(d=np.where(np.arange(90) < 60, 1.0, X["d"]))
+    from residua.data import Dataset
+    from residua.learners import Linear
+
+    kept = np.ones(5, dtype=bool)
+    with_it = held_out_error(Dataset.from_table(late, y), Linear(), kept, fold, seed=0)
+    without = held_out_error(
+        Dataset.from_table(X.drop(columns="d"), y), Linear(), kept[:4], fold, seed=0
+    )
+    assert with_it == pytest.approx(without)
+
+
+def test_draws_of_the_folds_are_averaged_and_their_spread_is_shown(table):
+    found = refit(*table, learners="linear", methods="gcm", paper=True, seeds=3)
+    alone = [
+        refit(*table, learners="linear", methods="gcm", paper=True, seed=s).table["error"][0]
+        for s in range(3)
+    ]
+    row = found.table.iloc[0]
+    assert row["error"] == pytest.approx(np.mean(alone))
+    assert row["spread"] == pytest.approx(np.std(alone, ddof=1))
+    assert (row["low"], row["high"]) == pytest.approx((min(alone), max(alone)))
+    assert found.about["seeds"] == 3
+
+
+def test_our_mode_is_cross_fitted_and_corrected(table):
+    ours = refit(*table, learners="linear", methods="gcm", seeds=2)
+    assert ours.about["mode"] == "cross-fitted"
+    assert ours.about["correction"] == "bh"
+    assert "e" in ours.stable["linear"]["gcm"]
+
+
+def test_a_group_is_selected_and_refitted_as_one_feature(table):
+    found = refit(*table, learners="linear", methods="gcm", paper=True, groups={"both": ["e", "a"]})
+    assert found.frequencies["feature"].tolist() == ["both", "d", "c", "b"]
+    assert found.frequencies["frequency"].iloc[0] == 1.0
+
+
+def test_classes_are_measured_by_the_log_loss(table):
+    X, y = table
+    found = refit(X, (y > 0).astype(int), learners="linear", methods="gcm")
+    assert found.about["loss"] == "log-loss"
+    assert found.table["error"].between(0.1, 0.75).all()
+
+
+def test_two_learners_of_one_kind_go_by_their_settings():
+    named = name_learners(["boosting", Boosting(splits=4)])
+    first, second = named
+    assert first == "boosting"
+    assert "splits=4" in second
+    assert list(name_learners({"stumps": "boosting"})) == ["stumps"]
+
+
+def test_bad_input_is_one_sentence(table):
+    for wrong, said in [
+        ({"seeds": 0}, "seeds=0"),
+        ({"learners": []}, "names none"),
+        ({"learners": "linaer"}, "Did you mean 'linear'"),
+        ({"folds": 80}, "too many"),
+    ]:
+        with pytest.raises(InputError, match=said):
+            refit(*table, **{"learners": "linear", **wrong})
+
+
+def run(monkeypatch, capsys, *words):
+    monkeypatch.setattr("sys.argv", ["residua", *words])
+    with pytest.raises(SystemExit) as left:
+        main()
+    said = capsys.readouterr()
+    return left.value.code or 0, said.out, said.err
+
+
+def test_the_command_prints_errors_and_frequencies_and_writes_files(
+    table, tmp_path, monkeypatch, capsys
+):
+    path, out = tmp_path / "t.csv", tmp_path / "out"
+    table[0].assign(y=table[1]).to_csv(path, index=False)
+    words = ("stability", str(path), "--target", "y", "--learners", "linear, linear(ridge=0.1)")
+    code, said, _ = run(monkeypatch, capsys, *words, "--seeds", "2", "--out", str(out))
+    assert code == 0
+    assert "Linear(ridge=0.1)" in said
+    assert "all features" in said
+    names = ["errors.csv", "frequencies.csv", "rates.svg", "results.json", "table.csv"]
+    assert sorted(p.name for p in out.iterdir()) == names
+    code, said, _ = run(monkeypatch, capsys, *words, "--seeds", "2", "--json")
+    assert json.loads(said) == json.loads((out / "results.json").read_text())
+    code, said, _ = run(monkeypatch, capsys, *words, "--paper", "--json")
+    assert json.loads(said)["about"]["mode"] == "the paper's mode"
+
+
+def test_the_command_says_what_is_missing(table, tmp_path, monkeypatch, capsys):
+    path = tmp_path / "t.csv"
+    table[0].assign(y=table[1]).to_csv(path, index=False)
+    for words, said in [
+        ((str(path),), "--target"),
+        ((str(path), "--target", "y", "--drop", "f"), "no column 'f' to drop"),
+        ((str(tmp_path / "no.csv"), "--target", "y"), "There is no file"),
+    ]:
+        code, _, err = run(monkeypatch, capsys, "stability", *words)
+        assert code == 2
+        assert said in err
+        assert len(err.strip().splitlines()) == 1
