@@ -131,12 +131,12 @@ def fit_residuals(plan: Plan) -> Residuals:
     """Return what every regression of the plan leaves over, each fitted once."""
     engine = engine_for(plan)
     residuals = gather(plan, engine.run(plan))
-    if engine is not plain and not _is_sound(residuals):
+    if engine is not plain and not is_sound(residuals):
         engine, residuals = plain, gather(plan, plain.run(plan))  # it says which fit failed
     return replace(residuals, engine=engine.__name__.rsplit(".", 1)[-1])
 
 
-def _is_sound(residuals: Residuals) -> bool:
+def is_sound(residuals: Residuals) -> bool:
     """Return whether all that is left over is finite, and its losses can be squared."""
     return all(
         _within(array, plain.LARGEST ** (1 + name.startswith("loss")))

@@ -1,7 +1,5 @@
 """A study can be stopped at any instant, split, merged and repeated, and its table is the same."""
 
-import csv
-import io
 import multiprocessing
 import os
 import re
@@ -13,7 +11,6 @@ import sys
 import tempfile
 import time
 import warnings
-from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -23,38 +20,8 @@ import residua
 from residua.errors import InputError, StoreError
 from residua.study import pools, runner
 from residua.study.grid import read_grid
-from residua.study.results import write_table
 from residua.study.store import Store, readable, writable
-
-TINY = {
-    "repeats": 10,
-    "seed": 3,
-    "splits": 2,
-    "scenario": [{"name": "surrogate", "n_rows": 40, "rho": [0.0, 0.9]}],
-    "learner": [{"name": "linear"}, {"name": "linear", "ridge": 1.0}],
-    "methods": {"names": ["gcm", "loco"]},
-}
-TOML = """
-repeats = 3
-seed = 1
-splits = 2
-[[scenario]]
-name = "linear"
-n_rows = 60
-[[learner]]
-name = "linear"
-[methods]
-names = ["gcm", "loco", "lasso"]
-"""
-
-
-def exported(store):
-    """Return the table as text, without the columns that hold seconds."""
-    with readable(store) as opened, redirect_stdout(io.StringIO()) as out:
-        write_table(opened)
-    rows = list(csv.reader(io.StringIO(out.getvalue())))
-    kept = [at for at, name in enumerate(rows[0]) if "seconds" not in name]
-    return "\n".join(",".join(row[at] for at in kept) for row in rows)
+from tiny_study import TINY, TOML, exported
 
 
 @pytest.fixture(scope="module")
