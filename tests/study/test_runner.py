@@ -226,6 +226,9 @@ def test_new_starts_over_and_removes_no_file_that_is_not_a_study(tmp_path):
     residua.run_study({**TINY, "repeats": 2}, store=store)
     residua.run_study({**TINY, "repeats": 1}, store=store, new=True)
     assert _tasks_in(store) == 4
+    empty = tmp_path / "empty.sqlite"
+    empty.touch()  # as a kill before the first table leaves it
+    residua.run_study({**TINY, "repeats": 1}, store=empty, new=True)
     other = tmp_path / "letter.txt"
     other.write_text("not a study, and dear to someone")
     with pytest.raises(InputError, match="not a store"):
