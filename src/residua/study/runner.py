@@ -60,7 +60,7 @@ def run_study(
 
 
 def run_in_store(
-    study: str | Path | Mapping[str, Any],
+    study: str | Path | Mapping[str, Any] | Grid,
     store: str | Path,
     *,
     n_jobs: int = 1,
@@ -72,7 +72,7 @@ def run_in_store(
     apart: bool = False,
 ) -> None:
     """Run what the store does not hold yet; `apart` keeps even one job out of this process."""
-    grid = read_grid(study)
+    grid = study if isinstance(study, Grid) else read_grid(study)
     pool = _pool(n_jobs, dask, apart=apart)
     with writable(store, new=new) as opened:
         _begin(opened, grid, shard)
