@@ -90,6 +90,7 @@ def known_runs(recall):
         ([4, 4, 4], [8, 8, 8], False, ".50 vs 1.00, paired difference -.50 ± .00"),
         ([8, 0, 8], [4, 4, 4], False, ".67 vs .50, paired difference .17 ± .33"),
         ([4, 4, 4], [4, 4, 4], False, ".50 vs .50, paired difference .00 ± .00"),
+        ([8], [4], False, "1.00 vs .50, paired difference .50 ± —"),
     ],
 )
 def test_a_difference_holds_by_two_standard_errors_of_paired_runs(gcm, loco, held, numbers):

@@ -83,17 +83,25 @@ def _tasks_in(store):
 
 @pytest.mark.slow
 def test_the_command_killed_at_twenty_instants_ends_with_the_same_table(tmp_path):
-    (tmp_path / "study.toml").write_text(TOML.replace("repeats = 3", "repeats = 60"))
+    (tmp_path / "study.toml").write_text(TOML.replace("repeats = 3", "repeats = 1000"))
+    store, seen = tmp_path / "study.sqlite", 0
     rng = np.random.default_rng(1)
     for _ in range(20):
         process = command("run", "study.toml", "--jobs", 2, cwd=tmp_path)
-        time.sleep(rng.uniform(0.5, 4.0))
+        deadline = time.monotonic() + 60
+        while _tasks_in(store) <= seen if store.exists() else True:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        time.sleep(rng.uniform(0.0, 0.3))
+        assert process.poll() is None  # it is at work
         process.kill()
         process.communicate()
-    process = command("run", "study.toml", "--jobs", 2, cwd=tmp_path)
-    assert process.wait(120) == 0
+        seen = _tasks_in(store)
+    process = command("resume", "--jobs", 2, cwd=tmp_path)
+    _, err = process.communicate(timeout=600)
+    assert process.returncode == 0, err
     residua.run_study(tmp_path / "study.toml", store=tmp_path / "other.sqlite")
-    assert exported(tmp_path / "study.sqlite") == exported(tmp_path / "other.sqlite")
+    assert exported(store) == exported(tmp_path / "other.sqlite")
 
 
 def test_two_processes_give_the_bytes_of_one_and_a_command_the_bytes_of_python(tmp_path):
