@@ -126,6 +126,7 @@ def assess(
     ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
     jobs: Jobs = 1,
+    dask: cli_study.Dask = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -154,7 +155,8 @@ def assess(
         "n_jobs": jobs,
     }
     frame = _without(frame, drop)
-    _run(frame, target, settings, notes, table.name, _Output(report, out, quiet, as_json))
+    output = _Output(report, out, quiet, as_json)
+    _run(frame, target, settings, notes, table.name, output, dask)
 
 
 @app.command()
@@ -269,7 +271,13 @@ class _Output:
 
 
 def _run(
-    frame: Any, target: str, settings: dict[str, Any], notes: list[str], name: str, output: _Output
+    frame: Any,
+    target: str,
+    settings: dict[str, Any],
+    notes: list[str],
+    name: str,
+    output: _Output,
+    dask: str | None = None,
 ) -> None:
     """Assess, print and write; leave with the exit code for failed fits if there were any."""
     from dataclasses import replace
@@ -287,7 +295,7 @@ def _run(
     if note := console.compile_note(plan):
         output.say(note)
     with console.progress_bar(hidden=output.quiet or output.as_json) as progress:
-        result = job.run(progress)
+        result = job.run(progress) if dask is None else _on_dask(job, dask, progress)
     result = replace(result, about={**result.about, "command": _command()})
     if output.as_json:
         print(json.dumps(_document(result), allow_nan=False))
@@ -299,6 +307,12 @@ def _run(
     output.say(f"Repeat  {_command()}")
     if result.failures:
         raise typer.Exit(SOME_FAILED)
+
+
+def _on_dask(job: Any, where: str, progress: Any) -> Result:
+    from residua.study.on_dask import run_on_dask
+
+    return run_on_dask(job, where, progress)
 
 
 def _document(result: Result) -> dict[str, Any]:

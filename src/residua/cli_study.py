@@ -159,12 +159,18 @@ def _run(
     quiet: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Run a study in processes of their own, so that Ctrl-C is heard at once."""
+    from residua.study.grid import read_grid
     from residua.study.runner import run_in_store, standing
     from residua.study.store import readable
 
     with stopping_at(resume_command(store, jobs, dask)), progress(hidden=quiet) as advance:
+        grid = read_grid(study)
+        if not quiet:
+            size = f"{plural(len(grid.cells), 'cell')} × {plural(grid.repeats, 'repeat')}"
+            total = plural(len(grid.tasks), "task")
+            print(f"{total}: {size}, into {store}. Ctrl-C is safe.", flush=True)
         run_in_store(
-            study, store, n_jobs=jobs, dask=dask, shard=shard, new=new, progress=advance, apart=True
+            grid, store, n_jobs=jobs, dask=dask, shard=shard, new=new, progress=advance, apart=True
         )
     with readable(store) as opened:
         found = _standing(standing(opened), opened.failed_fits(), opened.shard, store)

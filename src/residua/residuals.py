@@ -162,7 +162,7 @@ def fit_residuals(plan: Plan) -> Residuals:
         plan = replace(plan, choices=choose(plan))
     seconds = time.perf_counter() - begin
     residuals = gather(plan, run(plan))
-    if (engine is not plain or plan.choices) and not _is_sound(residuals):
+    if (engine is not plain or plan.choices) and not is_sound(residuals):
         engine, residuals = plain, gather(plan, run(plan, plainly=True))  # it says which fit failed
     name = engine.__name__.rsplit(".", 1)[-1]
     residuals = replace(residuals, engine=name, choices=plan.choices, seconds_choosing=seconds)
@@ -254,7 +254,7 @@ def _left_of_targets(
     return left
 
 
-def _is_sound(residuals: Residuals) -> bool:
+def is_sound(residuals: Residuals) -> bool:
     """Return whether all that is left over is finite, and its losses can be squared."""
     return all(
         _within(array, plain.LARGEST ** (1 + name.startswith("loss")))

@@ -1,7 +1,5 @@
 """A study can be stopped at any instant, split, merged and repeated, and its table is the same."""
 
-import csv
-import io
 import multiprocessing
 import os
 import re
@@ -13,7 +11,6 @@ import sys
 import tempfile
 import time
 import warnings
-from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -23,38 +20,8 @@ import residua
 from residua.errors import InputError, StoreError
 from residua.study import pools, runner
 from residua.study.grid import read_grid
-from residua.study.results import write_table
 from residua.study.store import Store, readable, writable
-
-TINY = {
-    "repeats": 10,
-    "seed": 3,
-    "splits": 2,
-    "scenario": [{"name": "surrogate", "n_rows": 40, "rho": [0.0, 0.9]}],
-    "learner": [{"name": "linear"}, {"name": "linear", "ridge": 1.0}],
-    "methods": {"names": ["gcm", "loco"]},
-}
-TOML = """
-repeats = 3
-seed = 1
-splits = 2
-[[scenario]]
-name = "linear"
-n_rows = 60
-[[learner]]
-name = "linear"
-[methods]
-names = ["gcm", "loco", "lasso"]
-"""
-
-
-def exported(store):
-    """Return the table as text, without the columns that hold seconds."""
-    with readable(store) as opened, redirect_stdout(io.StringIO()) as out:
-        write_table(opened)
-    rows = list(csv.reader(io.StringIO(out.getvalue())))
-    kept = [at for at, name in enumerate(rows[0]) if "seconds" not in name]
-    return "\n".join(",".join(row[at] for at in kept) for row in rows)
+from tiny_study import TINY, TOML, exported
 
 
 @pytest.fixture(scope="module")
@@ -116,17 +83,25 @@ def _tasks_in(store):
 
 @pytest.mark.slow
 def test_the_command_killed_at_twenty_instants_ends_with_the_same_table(tmp_path):
-    (tmp_path / "study.toml").write_text(TOML.replace("repeats = 3", "repeats = 60"))
+    (tmp_path / "study.toml").write_text(TOML.replace("repeats = 3", "repeats = 1000"))
+    store, seen = tmp_path / "study.sqlite", 0
     rng = np.random.default_rng(1)
     for _ in range(20):
         process = command("run", "study.toml", "--jobs", 2, cwd=tmp_path)
-        time.sleep(rng.uniform(0.5, 4.0))
+        deadline = time.monotonic() + 60
+        while _tasks_in(store) <= seen if store.exists() else True:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        time.sleep(rng.uniform(0.0, 0.3))
+        assert process.poll() is None  # it is at work
         process.kill()
         process.communicate()
-    process = command("run", "study.toml", "--jobs", 2, cwd=tmp_path)
-    assert process.wait(120) == 0
+        seen = _tasks_in(store)
+    process = command("resume", "--jobs", 2, cwd=tmp_path)
+    _, err = process.communicate(timeout=600)
+    assert process.returncode == 0, err
     residua.run_study(tmp_path / "study.toml", store=tmp_path / "other.sqlite")
-    assert exported(tmp_path / "study.sqlite") == exported(tmp_path / "other.sqlite")
+    assert exported(store) == exported(tmp_path / "other.sqlite")
 
 
 def test_two_processes_give_the_bytes_of_one_and_a_command_the_bytes_of_python(tmp_path):
@@ -259,6 +234,9 @@ def test_new_starts_over_and_removes_no_file_that_is_not_a_study(tmp_path):
     residua.run_study({**TINY, "repeats": 2}, store=store)
     residua.run_study({**TINY, "repeats": 1}, store=store, new=True)
     assert _tasks_in(store) == 4
+    empty = tmp_path / "empty.sqlite"
+    empty.touch()  # as a kill before the first table leaves it
+    residua.run_study({**TINY, "repeats": 1}, store=empty, new=True)
     other = tmp_path / "letter.txt"
     other.write_text("not a study, and dear to someone")
     with pytest.raises(InputError, match="not a store"):

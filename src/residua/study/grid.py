@@ -268,6 +268,8 @@ def _origin(name: str, entry: dict[str, Any], folder: Path) -> dict[str, Any]:
         return {"model": _made(lambda: entry.pop("model"), name, {})}
     if "y" in entry:
         return {"y": entry.pop("y")}
+    if "source" in entry:  # as a store keeps it
+        return {key: entry.pop(key) for key in ("file", "source", "function")}
     if "file" in entry:
         path = folder / str(entry.pop("file"))
         try:
@@ -275,8 +277,6 @@ def _origin(name: str, entry: dict[str, Any], folder: Path) -> dict[str, Any]:
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{path} cannot be read ({error}). Check the path.") from error
         return {"file": path.name, "source": source, "function": entry.pop("function", name)}
-    if "source" in entry:  # as a store keeps it
-        return {key: entry.pop(key) for key in ("file", "source", "function")}
     if "table" in entry:
         if "target" not in entry:
             raise InputError(f"Scenario '{name}' has a table but no target. Name its column.")

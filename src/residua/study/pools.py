@@ -7,6 +7,7 @@ soon as it is there, in any order. A process that dies costs the tasks it had an
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import signal
 import threading
@@ -173,13 +174,17 @@ def client_of(where: Any, n_jobs: int = 2) -> Iterator[Any]:
                 threads_per_worker=1,
                 processes=True,
                 dashboard_address=None,
+                silence_logs=logging.CRITICAL,
             ) as cluster,
             distributed.Client(cluster) as client,
         ):
-            yield client
+            try:
+                yield client
+            finally:
+                _end(cluster)
         return
     try:
-        client = distributed.Client(where, timeout=10)
+        client = distributed.Client(where, timeout=5)
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(
             f"There is no Dask scheduler at {where} ({type(error).__name__}). Check the address, "
@@ -190,6 +195,14 @@ def client_of(where: Any, n_jobs: int = 2) -> Iterator[Any]:
     finally:
         with suppress(Exception):
             client.close()
+
+
+def _end(cluster: Any) -> None:
+    """End a cluster's processes at once: it would wait for what they are at."""
+    for nanny in cluster.workers.values():
+        with suppress(Exception):
+            nanny.auto_restart = False
+            os.kill(nanny.process.pid, signal.SIGKILL)
 
 
 def _on_dask(client: Any, works: Works, tasks: list[Task]) -> Iterator[Done]:
@@ -205,14 +218,25 @@ def _on_dask(client: Any, works: Works, tasks: list[Task]) -> Iterator[Done]:
         tasks = []
         for future in as_completed(list(futures), raise_errors=False):
             task = futures.pop(future)
-            if future.status == "finished":
-                yield future.result()
+            done = answer(future)
+            if done is not None:
+                yield done
             elif tries[task] < 2:
                 # Its work was on the process that died alone: send that again.
                 tries[task] += 1
                 tasks.append(task)
             else:
                 yield Done(*task, (), 0.0, DIED)
+
+
+def answer(future: Any) -> Any:
+    """Return what a Dask task returned, or None where it was lost with the process that had it."""
+    if future.status != "finished":
+        return None
+    try:
+        return future.result()
+    except Exception:  # a task of ours does not raise: what raises here is the cluster
+        return None
 
 
 def _sent(client: Any, works: Works, cells: set[int]) -> dict[int, Any]:

@@ -60,7 +60,7 @@ def run_study(
 
 
 def run_in_store(
-    study: str | Path | Mapping[str, Any],
+    study: str | Path | Mapping[str, Any] | Grid,
     store: str | Path,
     *,
     n_jobs: int = 1,
@@ -72,7 +72,7 @@ def run_in_store(
     apart: bool = False,
 ) -> None:
     """Run what the store does not hold yet; `apart` keeps even one job out of this process."""
-    grid = read_grid(study)
+    grid = study if isinstance(study, Grid) else read_grid(study)
     pool = _pool(n_jobs, dask, apart=apart)
     with writable(store, new=new) as opened:
         _begin(opened, grid, shard)
@@ -179,7 +179,7 @@ def _versions() -> dict[str, str]:
 def _begin(store: Store, grid: Grid, shard: str | tuple[int, int] | None) -> None:
     """Write what the study is to a fresh store; refuse one that holds another study."""
     ours = identity(grid)
-    fresh = not _tables(store)
+    fresh = not store.tables()
     if fresh:
         cells = [
             (at, c.scenario, c.setting, c.learner, c.option, json.dumps(_plain(c.parameters)))
@@ -195,10 +195,6 @@ def _begin(store: Store, grid: Grid, shard: str | tuple[int, int] | None) -> Non
         )
     if shard is not None and read_shard(shard) != store.shard:
         store.set_shard(read_shard(shard))
-
-
-def _tables(store: Store) -> list[Any]:
-    return store.connection.execute("SELECT name FROM sqlite_master").fetchall()
 
 
 def differences(stored: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str]:
@@ -263,7 +259,7 @@ def merge_stores(parts: Sequence[str | Path], *, store: str | Path) -> Standing:
 
 def _take(whole: Store, part: Store) -> None:
     """Copy the tasks of a part that the whole does not have."""
-    if not _tables(whole):
+    if not whole.tables():
         whole.begin(part.identity, part.cells())
     changes = differences(whole.identity, part.identity)
     if changes:

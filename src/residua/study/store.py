@@ -90,6 +90,12 @@ class Store:
             )
             self.connection.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?)", cells)
 
+    def tables(self) -> list[str]:
+        """Return the names of the tables that are there: none in a store that has not begun."""
+        with _sentences(self.path):
+            found = self.connection.execute("SELECT name FROM sqlite_master").fetchall()
+        return [str(name) for (name,) in found]
+
     def set_shard(self, shard: tuple[int, int]) -> None:
         """Change which part of the tasks the store is for."""
         with _sentences(self.path), self.connection:
@@ -119,6 +125,15 @@ class Store:
         with _sentences(self.path):
             found = self.connection.execute("SELECT cell, repeat, failure FROM tasks").fetchall()
         return {(cell, repeat): failure for cell, repeat, failure in found}
+
+    def seconds(self, first: int | None = None) -> float:
+        """Return how long the tasks took in all, or those of the first repeats."""
+        with _sentences(self.path):
+            found = self.connection.execute(
+                "SELECT total(seconds) FROM tasks WHERE repeat < ?",
+                [2**62 if first is None else first],
+            ).fetchone()
+        return float(found[0])
 
     def failed_fits(self) -> int:
         """Return how many tests have no answer because a fit failed."""
@@ -226,6 +241,8 @@ def _removed(path: Path) -> None:
     if not path.exists():
         return
     with readable(path) as store:
+        if not store.tables():  # killed before it began
+            return
         _ = store.identity
     try:
         for ending in ("-wal", "-shm", ""):

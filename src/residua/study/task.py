@@ -104,7 +104,7 @@ def _warm_up(work: Work) -> None:
     if key in _warm or work.model is None:
         return
     _warm.add(key)
-    few = min(60, int(work.cell.parameters.get("n_rows", N_ROWS)))
+    few = min(300, int(work.cell.parameters.get("n_rows", N_ROWS)))
     X, y = work.model.draw(few, seed=0)
     names = [*work.model.support[:2], *work.model.names[-2:]]
     with suppress(Exception):  # what is wrong shows in the task itself

@@ -44,6 +44,8 @@ def seconds(value: float) -> str:
     >>> seconds(0.01234), seconds(123.4)
     ('0.012 s', '123 s')
     """
+    if not np.isfinite(value):
+        return "—"
     return f"{value:.2g} s" if abs(value) < 100 else f"{value:.0f} s"
 
 
@@ -71,7 +73,9 @@ class Evidence:
         keys = ["scenario", "setting", "learner", "repeat"]
         a, b = (runs[runs["method"] == m].set_index(keys)[metric] for m in (ours, rival))
         differences = (a - b).dropna().to_numpy()
-        error = differences.std(ddof=1) / np.sqrt(len(differences)) if len(differences) > 1 else 0.0
+        if len(differences) < 2:
+            return float(differences.mean()), float("inf")  # one run says nothing of its error
+        error = differences.std(ddof=1) / np.sqrt(len(differences))
         return float(differences.mean()), float(error)
 
     def higher(

@@ -13,6 +13,7 @@ from residua.errors import InputError
 from residua.study import metrics
 from residua.study.paper.studies import MODES, STUDIES
 from residua.study.runner import Standing, read_study, run_in_store
+from residua.study.store import readable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,10 +92,12 @@ class Run:
         if many is not None:
             table = table[table["repeat"] < many]
         found = replace(found, table=table)
+        with readable(store) as opened:
+            seconds = opened.seconds(many)
         versions = found.about["versions"]
         made_by = (
             f"residua {versions['residua']}, numpy {versions['numpy']}, seed {self.seed}, "
-            f"{_flags(self, study)}"
+            f"{_flags(self, study)}; all tasks took {seconds:.0f} s of one process"
         )
         return Results(found.runs, found.features, made_by)
 

@@ -1,0 +1,38 @@
+"""A study that takes a second, and its table as text; several tests share them."""
+
+import csv
+import io
+from contextlib import redirect_stdout
+
+from residua.study.results import write_table
+from residua.study.store import readable
+
+TINY = {
+    "repeats": 10,
+    "seed": 3,
+    "splits": 2,
+    "scenario": [{"name": "surrogate", "n_rows": 40, "rho": [0.0, 0.9]}],
+    "learner": [{"name": "linear"}, {"name": "linear", "ridge": 1.0}],
+    "methods": {"names": ["gcm", "loco"]},
+}
+TOML = """
+repeats = 3
+seed = 1
+splits = 2
+[[scenario]]
+name = "linear"
+n_rows = 60
+[[learner]]
+name = "linear"
+[methods]
+names = ["gcm", "loco", "lasso"]
+"""
+
+
+def exported(store):
+    """Return the table as text, without the columns that hold seconds."""
+    with readable(store) as opened, redirect_stdout(io.StringIO()) as out:
+        write_table(opened)
+    rows = list(csv.reader(io.StringIO(out.getvalue())))
+    kept = [at for at, name in enumerate(rows[0]) if "seconds" not in name]
+    return "\n".join(",".join(row[at] for at in kept) for row in rows)
