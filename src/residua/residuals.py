@@ -42,6 +42,7 @@ class Residuals:
     n_folds: int = 1
     n_train: int = 0
     engine: str = "plain"
+    fold: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # that tested each row
 
     @property
     def y_given_all(self) -> Array:
@@ -186,8 +187,19 @@ def gather(plan: Plan, outcomes: Iterable[Outcome]) -> Residuals:
             _put(arrays, name, shapes[name], index, left)
     for name in shapes.keys() - arrays.keys():
         arrays[name] = np.zeros(shapes[name])  # nothing of this kind could be fitted
+    tested_in = np.zeros(len(rows), dtype=np.intp)
+    for k, (_, at) in enumerate(places):
+        tested_in[at] = k
     return Residuals(
-        plan.data, rows, arrays, failures, fits, seconds, len(plan.folds), _n_train(plan)
+        plan.data,
+        rows,
+        arrays,
+        failures,
+        fits,
+        seconds,
+        len(plan.folds),
+        _n_train(plan),
+        fold=tested_in,
     )
 
 

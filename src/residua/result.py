@@ -35,7 +35,7 @@ class Result:
     quality  how well each regression predicts out of fold
     alerts   sentences to read before trusting the table
     residuals  what the models of the first cross-fit left: y_given_all (rows), y_given_rest (rows,
-             features), x_given_rest (rows, columns; `about["columns"]` says whose)
+             features), x_given_rest (rows, columns; `about["columns"]` says whose), fold (rows)
     """
 
     table: pd.DataFrame
