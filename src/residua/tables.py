@@ -49,6 +49,7 @@ def safe_cell(value: Any) -> Any:
     """
     if not isinstance(value, str):
         return value
+    value = value.replace("\r\n", "\n").replace("\r", "\n")  # pandas quotes only what it ends with
     bare = value.lstrip(BLANKS)
     return f"'{value}" if value.startswith(FORMULA) or bare.startswith(FORMULA) else value
 

@@ -19,6 +19,8 @@ FEW_ROWS = 100
 EXPLAINED = 0.9
 # Leftovers that move together this much belong to features that explain each other.
 TOGETHER = 0.5
+# A mean of scores is told to be rough where a hundredth of the rows makes half of its spread.
+HEAVY = 0.5
 
 
 def all_alerts(result: Result) -> list[str]:
@@ -43,13 +45,13 @@ def _heavy(result: Result) -> Iterable[str]:
     heavy = [
         feature
         for j, feature in enumerate(result.features)
-        if any(is_heavy(scores[:, j]) for scores in result.scores.values())
+        if any(is_heavy(scores[:, j], HEAVY) for scores in result.scores.values())
     ]
     matter = set(result.table.loc[result.table["selected"], "feature"])
     if told := [feature for feature in heavy if feature in matter]:
         yield (
-            f"Heavy tails: a hundredth of the rows decides the spread of {listed(told)}, so take "
-            "intervals and p-values as rough."
+            f"Heavy tails: a hundredth of the rows makes most of the spread of {listed(told)}, so "
+            "take intervals and p-values as rough."
         )
 
 
