@@ -13,10 +13,10 @@ import pytest
 
 import residua
 from residua import InputError, assess
+from residua.leftovers import binned, effects_by_fold, leftover, points_each, thinned
 from residua.report import page_of, summarize
 from residua.report.alerts import all_alerts, collinear_groups
 from residua.report.geometry import Scale, p_place
-from residua.report.panels import binned, effects_by_fold, leftover, points_each, thinned
 from residua.report.words import answer, methods_paragraph, references, snippet
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from residua.report.panels import Leftover, binned, thinned
+from residua.leftovers import Leftover, binned, thinned
 from residua.result import describe_p
 
 # A picture's box, in its own units.

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from residua.errors import InputError, short, visible
+from residua.leftovers import effects_by_fold, folds_of, leftover, points_each
 from residua.report import geometry
 from residua.report.export import as_csv, as_json, data_link
-from residua.report.panels import effects_by_fold, folds_of, leftover, points_each
 from residua.report.summarize import (
     stability_facts,
     summarize,

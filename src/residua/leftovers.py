@@ -1,4 +1,4 @@
-"""What the page shows of one feature: leftovers against leftovers, and fold by fold."""
+"""What is left of one feature and of y, as pages and pictures show it; and effects by fold."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ class Leftover:
     y: Array
     x_label: str
     y_label: str
+
+    def thinned(self, most: int) -> NDArray[np.intp]:
+        """Return evenly spaced row numbers, at most this many."""
+        return thinned(len(self.x), most)
 
 
 def leftover(result: Result, j: int) -> Leftover | None:
