@@ -55,19 +55,35 @@ def save(axes: Axes, path: str | Path) -> Path:
     return path
 
 
-# Fonts that have the letters DejaVu lacks, where a machine has them.
-MORE_LETTERS = ("Noto Sans", "Noto Sans CJK JP", "Noto Sans Devanagari", "Noto Sans Thai",
-                "Noto Sans Hebrew", "Noto Sans Arabic", "Arial Unicode MS", "Microsoft YaHei",
-                "PingFang SC", "Hiragino Sans", "Yu Gothic", "Malgun Gothic")  # fmt: skip
+# Fonts that have the letters DejaVu lacks, where a machine has them: their files and names.
+MORE_LETTERS = {
+    "NotoSans-Regular": "Noto Sans",
+    "NotoSansCJK-Regular": "Noto Sans CJK JP",
+    "NotoSansDevanagari-Regular": "Noto Sans Devanagari",
+    "NotoSansThai-Regular": "Noto Sans Thai",
+    "Arial Unicode": "Arial Unicode MS",
+    "msyh": "Microsoft YaHei",
+}
 
 
 def _lend_letters(figure: Any) -> None:
     """Give texts beyond Latin letters the fonts of this machine to fall back on."""
-    from matplotlib.font_manager import fontManager
     from matplotlib.text import Text
 
-    installed = {font.name for font in fontManager.ttflist}
-    more = [name for name in MORE_LETTERS if name in installed]
-    for text in figure.findobj(Text):
-        if any(c > "\u024f" for c in text.get_text()):
-            text.set_fontfamily([*text.get_fontfamily(), *more])
+    foreign = [t for t in figure.findobj(Text) if any(c > "\u024f" for c in t.get_text())]
+    more = _more_fonts() if foreign else []
+    for text in foreign:
+        text.set_fontfamily([*text.get_fontfamily(), *more])
+
+
+def _more_fonts() -> list[str]:
+    """Return the names of fonts that this machine has, known to matplotlib or not yet."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
+
+    known = {font.name for font in fontManager.ttflist}
+    if not known.issuperset(MORE_LETTERS.values()):
+        for path in sorted(findSystemFonts()):
+            if MORE_LETTERS.get(Path(path).stem, "") not in known | {""}:
+                fontManager.addfont(path)
+    known = {font.name for font in fontManager.ttflist}
+    return [name for name in MORE_LETTERS.values() if name in known]
