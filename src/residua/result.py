@@ -271,7 +271,24 @@ def _in_words(tests: list[dict[Any, Any]]) -> str:
 def plain_table(frame: pd.DataFrame, widest: int = 40) -> str:
     """Return the frame as lines of aligned text, names shown as they are."""
     cells = [[short(str(value), widest) for value in row] for row in frame.itertuples(index=False)]
-    rows = [[str(name) for name in frame.columns], *cells]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ("  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)) for row in rows)
+    rows = [[short(str(name), 60) for name in frame.columns], *cells]
+    widths = [max(cell_width(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ("  ".join(_padded(v, w) for v, w in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - cell_width(text))
+
+
+def cell_width(text: str) -> int:
+    """Return how many columns of a terminal a text takes: two for a wide letter.
+
+    >>> cell_width("price"), cell_width("价格")
+    (5, 4)
+    """
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
