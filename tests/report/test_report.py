@@ -287,3 +287,33 @@ def many(n_features):
 )
 def test_the_page_of_seven_methods_stays_small(n_features, most):
     assert len(page_of(many(n_features)).encode()) < most
+
+
+# --- pages of tables ----------------------------------------------------------------------------
+
+
+def test_a_study_and_a_refit_have_a_page_of_sortable_tables(tmp_path):
+    from types import SimpleNamespace
+
+    lines = pd.DataFrame({"scenario": ["a", "a"], "repeat": [0, 1], "method": ["gcm", "<b>loco"]})
+    rates = pd.DataFrame({"method": ["gcm", "=loco"], "f1": [0.5, np.nan], "runs": [2, 2]})
+    study = SimpleNamespace(
+        table=lines, summary=rates, features=rates, failures=[("a", "b", "c", 1, "<script>")],
+        about={"seed": 0},
+    )  # fmt: skip
+    text = page_of(study)
+    assert "2 runs of gcm, &lt;b&gt;loco." in text
+    assert text.count('class="sortable"') == 2
+    assert text.count("<script") == 1
+    assert "'=loco,,2" in inside(text, "text/csv")
+    refit = SimpleNamespace(table=rates, frequencies=rates, alerts=("mind",), about={"target": "y"})
+    assert "What is stable for y" in page_of(refit)
+
+
+def test_long_tables_are_cut_and_say_so(tmp_path):
+    frame = pd.DataFrame({"at": np.arange(6000)})
+    facts = residua.report.tables_facts("Long", "Very.", {"numbers": frame})
+    path = residua.report.write_tables(tmp_path / "long.html", facts)
+    text = path.read_text(encoding="utf-8")
+    assert "The first 400 rows; 5,600 more" in text
+    assert len(inside(text, "text/csv").splitlines()) == 5001

@@ -16,6 +16,7 @@ from residua.report.summarize import (
     summarize,
     summarize_stability,
 )
+from residua.report.tables import refit_facts, study_facts
 from residua.result import Result, describe_p
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ LONGEST_NAME = 80
 
 
 def write_report(
-    result: Result | Stability,
+    result: Any,
     path: str | Path,
     *,
     stability: Stability | None = None,
@@ -38,7 +39,7 @@ def write_report(
     Parameters
     ----------
     result
-        What `assess` or `stability` found.
+        What `assess`, `stability` or `run_study` found.
     path
         The file to write; the same result gives the same bytes.
     stability
@@ -51,16 +52,20 @@ def write_report(
     return path
 
 
-def page_of(
-    result: Result | Stability, *, stability: Stability | None = None, title: str | None = None
-) -> str:
-    """Return the page of a result or of a stability run."""
+def page_of(result: Any, *, stability: Stability | None = None, title: str | None = None) -> str:
+    """Return the page of a result, a stability run, a study or a refit."""
     if isinstance(result, Result):
         return render(summarize(result, title=title), result, stability=stability)
     if hasattr(result, "expected_false"):
         facts = summarize_stability(result, title=title)
         return _page("stability.html", facts=facts, stable=_with_places(facts))
-    raise InputError("write_report takes what residua.assess or residua.stability found.")
+    if hasattr(result, "summary") and hasattr(result, "failures"):
+        return _page("tables.html", facts=study_facts(result, title=title))
+    if hasattr(result, "frequencies") and hasattr(result, "alerts"):
+        return _page("tables.html", facts=refit_facts(result, title=title))
+    raise InputError(
+        "write_report takes what residua.assess, residua.stability or residua.run_study found."
+    )
 
 
 def render(
@@ -110,6 +115,13 @@ def _page(template: str, **values: Any) -> str:
     )
     page = environment.get_template(template)
     return page.render(style=style, script=script, policy=policy, **values) + "\n"
+
+
+def write_tables(path: str | Path, facts: dict[str, Any]) -> Path:
+    """Return the path of a page of tables that was written; `tables_facts` makes its facts."""
+    path = Path(path)
+    path.write_text(_page("tables.html", facts=facts), encoding="utf-8")
+    return path
 
 
 def _digest(text: str) -> str:

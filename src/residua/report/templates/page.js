@@ -3,19 +3,21 @@
   const one = (selector) => document.querySelector(selector);
   const all = (selector, within) => Array.from((within || document).querySelectorAll(selector));
 
-  // The table: sort by a column's button, filter by name and by who selects.
-  const table = one("#table");
-  if (table) {
+  // Tables: sort by a column's button.
+  const text = (row, at) => row.cells[at].textContent.trim();
+  const number = (row, at) => {
+    const value = row.cells[at].dataset.v;
+    return value === undefined ? Infinity : Number(value);
+  };
+  const sortable = (table) => {
     const body = table.tBodies[0];
     const rows = Array.from(body.rows);
     const heads = all("thead th", table);
-    const text = (row, at) => row.cells[at].textContent.trim();
-    const number = (row, at) => Number(row.cells[at].dataset.v);
     const sort = (at) => {
       const head = heads[at];
       const up = head.getAttribute("aria-sort") !== "ascending";
       const order = head.dataset.sort === "number"
-        ? (a, b) => number(a, at) - number(b, at)
+        ? (a, b) => number(a, at) - number(b, at) || 0
         : (a, b) => text(a, at).localeCompare(text(b, at), undefined, { numeric: true });
       const sorted = rows.slice().sort(order);
       if (!up) sorted.reverse();
@@ -31,6 +33,14 @@
       head.prepend(button);
       button.addEventListener("click", () => sort(at));
     });
+    return rows;
+  };
+  all("table.sortable").filter((table) => table.id !== "table").forEach(sortable);
+
+  // The table of verdicts: filter by name and by who selects.
+  const table = one("#table");
+  if (table) {
+    const rows = sortable(table);
     const find = one("#find"), which = one("#which"), count = one("#count");
     const filter = () => {
       const wanted = find.value.trim().toLowerCase();
