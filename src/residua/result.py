@@ -215,7 +215,7 @@ def _unpacked(stored: Mapping[str, Any]) -> NDArray[Any]:
 
 def describe_effect(line: Any) -> str:
     """Return an effect with its interval, or a dash where there is none."""
-    if line["status"] != "ok":
+    if line["status"] != "ok" or _is_empty(line["effect"]):
         return "—"
     if _is_empty(line["effect_low"]):
         return f"{line['effect']:.3g}"
@@ -247,7 +247,8 @@ def _verdict(tests: list[dict[Any, Any]]) -> dict[str, Any]:
     """Return what the tests say of one feature, in a row for people."""
     row: dict[str, Any] = {"feature": tests[0]["feature"]}
     for test in tests:
-        row[test["method"]] = describe_effect(test)
+        if test["status"] != "ok" or not _is_empty(test["effect"]):  # a combination has none
+            row[test["method"]] = describe_effect(test)
         if not isnan(test["p_value"]):
             row[f"{test['method']} p"] = describe_p(test["p_adjusted"])
     return {**row, "verdict": _in_words(tests)}

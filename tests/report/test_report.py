@@ -80,7 +80,8 @@ def test_the_json_of_the_page_holds_all_facts(result, page):
 
 
 def test_the_verdict_method_comes_first(result):
-    both = result.table[result.table["method"] == "gcm"].assign(method="gcm+pcm")
+    empty = dict.fromkeys(("estimate", "effect", "effect_low", "effect_high"), np.nan)
+    both = result.table[result.table["method"] == "gcm"].assign(method="gcm+pcm", **empty)
     named = ("methods", "effects", "fits", "seconds")
     about = {k: {**result.about[k], "gcm+pcm": result.about[k]["gcm"]} for k in named}
     combined = replace(
@@ -92,6 +93,8 @@ def test_the_verdict_method_comes_first(result):
     assert facts["methods"][0]["name"] == "gcm+pcm"
     assert all(row["tests"][0]["method"] == "gcm+pcm" for row in facts["verdicts"])
     assert "gcm+pcm" in page_of(combined)
+    assert "gcm+pcm p" in combined.verdicts.columns
+    assert "gcm+pcm" not in combined.verdicts.columns  # it has no effect of its own
 
 
 def test_quality_may_have_any_columns(result):

@@ -78,7 +78,9 @@ def render(
     return _page(
         "report.html",
         facts=facts,
-        forests=[_forest(facts, k) for k in range(len(facts["methods"]))],
+        forests=[
+            _forest(facts, k) for k, method in enumerate(facts["methods"]) if method["has_effect"]
+        ],
         p_plot=_p_plot(facts),
         cost=_cost(facts),
         quality=_quality(facts),
@@ -171,7 +173,7 @@ def _forest(facts: dict[str, Any], k: int) -> dict[str, Any]:
     lines = []
     for row in facts["verdicts"][:MOST_DRAWN]:
         test = row["tests"][k]
-        if test["status"] == "ok":
+        if test["status"] == "ok" and test["effect"] is not None:
             lines.append({"feature": row["feature"], **test})
     ends = ("effect_low", "effect", "effect_high")
     scale = geometry.Scale([line[e] for line in lines for e in ends if line[e] is not None])
@@ -236,7 +238,7 @@ def _panels(result: Result, facts: dict[str, Any]) -> list[dict[str, Any]]:
         left, folds = leftover(result, j), folds_of(by_fold, j)
         tests = [
             {**test, "strip": geometry.strip(folds[test["method"]], test["effect"])}
-            if test["method"] in folds and test["status"] == "ok"
+            if test["method"] in folds and test["status"] == "ok" and test["effect"] is not None
             else {**test, "strip": None}
             for test in row["tests"]
         ]

@@ -54,10 +54,11 @@ def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _method(result: Result, name: str) -> dict[str, Any]:
     about = result.about
-    own = result.table.loc[result.table["method"] == name, "p_value"]
+    own = result.table[result.table["method"] == name]
     return {
         "name": name,
-        "tests": bool(own.notna().any()),
+        "tests": bool(own["p_value"].notna().any()),
+        "has_effect": bool(own["effect"].notna().any()),
         "effect": about["effects"][name],
         "alternative": about["methods"][name],
         "fits": about["fits"][name],
@@ -109,6 +110,7 @@ def compared(result: Result, clearest: list[str]) -> dict[str, Any]:
         "pair": pair,
         "rows": [rows[feature] for feature in clearest[:MOST_COMPARED]],
         "left_out": max(0, len(clearest) - MOST_COMPARED),
+        "has_a": any(row["assumption_a"] is not None for row in rows.values()),
         "trust": _counted(rows.values(), pair),
     }
 
