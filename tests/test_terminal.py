@@ -89,26 +89,20 @@ def test_a_terminal_has_colours_a_bar_and_the_time_left(folder):
     assert "价格" in shown
 
 
-def test_no_color_has_no_colours(folder):
-    assert not COLOUR.search(on_a_terminal(folder, *QUICK, NO_COLOR="1"))
-
-
 def test_a_pipe_has_plain_lines(residua, folder):
     _, out, err = residua(*QUICK)
     assert "\x1b" not in out + err
 
 
-def test_a_narrow_terminal_leaves_effects_out_rather_than_break_lines(folder):
+def test_a_narrow_quiet_terminal_without_colours_leaves_effects_out(folder):
     shown = on_a_terminal(folder, *QUICK, "--quiet", COLUMNS="70", NO_COLOR="1")
+    assert not COLOUR.search(shown)
+    assert "fitting" not in shown
     assert "adj. p" in shown
     assert "effect [95%]" not in shown
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
     table = plain.split("\r\n\r\n")[0].splitlines()
     assert max(map(cell_width, table)) <= 70
-
-
-def test_quiet_has_no_progress_on_a_terminal(folder):
-    assert "fitting" not in on_a_terminal(folder, *QUICK, "--quiet")
 
 
 def test_hostile_names_stay_on_their_line_of_a_rich_table(monkeypatch, capsys):

@@ -60,7 +60,6 @@ def print_verdict(result: Result) -> None:
     if not sys.stdout.isatty():
         print(verdict(result))
         return
-    print()
     frame = _verdicts(result)
     lean = [name for name in frame.columns if " effect [" not in name]
     print_table(frame, lean=frame[lean])
@@ -115,7 +114,9 @@ def _style(value: str) -> str:
 
 
 def _width(frame: pd.DataFrame, widest: int) -> int:
-    return max(cell_width(line) for line in plain_table(frame, widest=widest).splitlines()) + 2
+    """Return how wide rich makes a table: a blank more between columns, and one at each side."""
+    plain = max(cell_width(line) for line in plain_table(frame, widest=widest).splitlines())
+    return plain + len(frame.columns) + 1
 
 
 def footnotes(result: Result, said: Iterable[str] = ()) -> Iterable[str]:

@@ -1,0 +1,59 @@
+"""The documentation: pages in Markdown, a gallery that is run, and the reference from the code."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "tools"))
+
+from gallery import write_gallery, write_tables  # noqa: E402
+
+import residua  # noqa: E402
+
+project = "residua"
+author = "The residua developers"
+version = release = residua.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build", "examples"]
+html_theme = "furo"
+html_title = f"residua {version}"
+html_show_sourcelink = False
+html_copy_source = False
+html_static_path: list[str] = []
+myst_heading_anchors = 3
+myst_enable_extensions = ["colon_fence"]
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+napoleon_use_rtype = False
+default_role = "code"
+nitpicky = False
+
+
+LISTED = {"index", "start", "choose", "report", "cli", "api"}
+
+
+def with_all_pages(app, name, source):
+    """Put every page that no list names into the list that ends the front page."""
+    if name == "index":
+        rest = sorted({page.stem for page in HERE.glob("*.md")} - LISTED)
+        source[0] = source[0].replace("%REST%", "\n".join(rest))
+
+
+def as_plain_text(app, what, name, obj, options, lines):
+    """Show docstrings as they were written: plain text, with bars that are bars."""
+    has_sections = any(line.startswith("----") for line in lines)
+    if what in ("class", "exception") and not has_sections and "" in lines:
+        at = lines.index("")
+        lines[at:] = ["", "::", "", *(f"    {line}" for line in lines[at + 1 :])]
+        lines[:at] = [line.replace("|", "\\|") for line in lines[:at]]
+        return
+    lines[:] = [line if line.lstrip().startswith((">>>", "...")) else line.replace("|", "\\|")
+                for line in lines]  # fmt: skip
+
+
+def setup(app):
+    """Run the examples and write what they say before any page is read."""
+    app.connect("builder-inited", lambda app: write_gallery(HERE / "examples", HERE / "gallery"))
+    app.connect("builder-inited", lambda app: write_tables(HERE))
+    app.connect("source-read", with_all_pages)
+    app.connect("autodoc-process-docstring", as_plain_text, priority=400)
