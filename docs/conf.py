@@ -27,6 +27,8 @@ autodoc_member_order = "bysource"
 napoleon_use_rtype = False
 default_role = "code"
 nitpicky = False
+# Quotes in our texts are often code.
+smartquotes = False
 
 
 LISTED = {"index", "start", "choose", "report", "cli", "api"}

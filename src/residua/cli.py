@@ -14,7 +14,7 @@ import typer
 
 from residua import cli_complete, cli_config, cli_report
 from residua.cli_efficiency import register
-from residua.errors import InputError, MissingExtra
+from residua.errors import InputError, MissingExtra, visible
 
 if TYPE_CHECKING:
     from residua.result import Result
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def _leave(message: str, code: int) -> None:
-    print(f"residua: {message}", file=sys.stderr)
+    print(f"residua: {visible(message)}", file=sys.stderr)
     sys.exit(code)
 
 
@@ -276,7 +276,7 @@ class _Output:
     def say(self, text: str) -> None:
         """Print a line for a person; JSON readers get it on the error stream."""
         if not self.quiet:
-            print(text, file=sys.stderr if self.as_json else sys.stdout, flush=True)
+            print(visible(text), file=sys.stderr if self.as_json else sys.stdout, flush=True)
 
     @property
     def page(self) -> Path | None:

@@ -144,6 +144,13 @@ def test_it_prints(opened):
     page.emulate_media(media="print")
     assert page.locator("nav").is_hidden()
     assert page.locator("#filters").is_hidden()
+    assert page.locator("#table thead th").first.inner_text() == "Feature"
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    printed = page.locator("details.panel:visible summary bdi").all_inner_texts()
+    assert {"x3", "x10"} <= set(printed)
+    assert len(printed) < 12
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details.panel:visible").count() == 1
 
 
 def test_dark_is_dark(opened):

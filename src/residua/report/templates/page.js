@@ -97,9 +97,20 @@
       const link = event.target instanceof Element ? event.target.closest("a[href^='#f']") : null;
       if (link && link.getAttribute("href") === location.hash) follow();
     });
-    // On paper there is no list to choose from: print the clearest.
-    addEventListener("beforeprint", () => panels.slice(0, 12).forEach((panel) => { panel.hidden = false; panel.open = true; }));
-    addEventListener("afterprint", () => show(Number(choose.value)));
+    // On paper there is no list to choose from: print the features that matter, if not too many.
+    const closed = () => all("details.figure:not([open])");
+    let opened = [];
+    addEventListener("beforeprint", () => {
+      const shown = panels.filter((panel) => panel.dataset.matters).slice(0, 20);
+      panels.forEach((panel) => { panel.open = false; panel.hidden = !shown.includes(panel); });
+      shown.forEach((panel) => { panel.open = true; });
+      opened = closed();
+      opened.forEach((figure) => { figure.open = true; });
+    });
+    addEventListener("afterprint", () => {
+      opened.forEach((figure) => { figure.open = false; });
+      show(Number(choose.value));
+    });
   }
 
   all("[data-copy]").forEach((button) => {
