@@ -50,7 +50,7 @@ lint: .venv/dev
 
 # Warnings are errors; the examples of the gallery are run.
 docs: .venv/docs
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
 # The pictures of the README, from the demo; needs chromium.

@@ -1,5 +1,6 @@
 """The documentation: pages in Markdown, a gallery that is run, and the reference from the code."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -43,11 +44,12 @@ def with_all_pages(app, name, source):
 
 def as_plain_text(app, what, name, obj, options, lines):
     """Show docstrings as they were written: plain text, with bars that are bars."""
-    has_sections = any(line.startswith("----") for line in lines)
-    if what in ("class", "exception") and not has_sections and "" in lines:
-        at = lines.index("")
-        lines[at:] = ["", "::", "", *(f"    {line}" for line in lines[at + 1 :])]
-        lines[:at] = [line.replace("|", "\\|") for line in lines[:at]]
+    in_lines = any(re.match(r"\w+: ", line) for line in lines)  # "name: what it is", on one line
+    if what in ("class", "exception") and (in_lines or "----------" not in lines):
+        at = lines.index("") if "" in lines else len(lines)
+        body = [f"    {line}" for line in lines[at + 1 :]]
+        rest = ["", "::", "", *body] if any(line.strip() for line in body) else []
+        lines[:] = [*(line.replace("|", "\\|") for line in lines[:at]), *rest, ""]
         return
     lines[:] = [line if line.lstrip().startswith((">>>", "...")) else line.replace("|", "\\|")
                 for line in lines]  # fmt: skip
