@@ -1,5 +1,6 @@
 """The documentation: pages in Markdown, a gallery that is run, and the reference from the code."""
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -55,9 +56,16 @@ def as_plain_text(app, what, name, obj, options, lines):
                 for line in lines]  # fmt: skip
 
 
+def as_a_sentence(app, what, name, obj, options, lines):
+    """Undo what napoleon makes of a property: a colon in its sentence is no type."""
+    if what == "property" and obj.__doc__:
+        lines[:] = [*inspect.cleandoc(obj.__doc__).splitlines(), ""]
+
+
 def setup(app):
     """Run the examples and write what they say before any page is read."""
     app.connect("builder-inited", lambda app: write_gallery(HERE / "examples", HERE / "gallery"))
     app.connect("builder-inited", lambda app: write_tables(HERE))
     app.connect("source-read", with_all_pages)
     app.connect("autodoc-process-docstring", as_plain_text, priority=400)
+    app.connect("autodoc-process-docstring", as_a_sentence, priority=600)
