@@ -6,6 +6,7 @@ import pytest
 
 from hostile_strings import HOSTILE
 from residua import assess, stability, write_report
+from residua.report import tables, write_tables
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,11 @@ def files(tmp_path_factory, hostile_result):
     methods = ["gcm", "loco", "dropout", "permutation", "lasso"]
     result = assess(X, y, learner="splines", methods=methods)
     found = stability(X, y, method=["gcm", "loco"], learner="linear")
+    rates = pd.DataFrame({"method": ["gcm", "loco"], "f1": [0.9, 0.5], "se": [0.1, 0.2]})
+    picture = tables.picture("F1", rates, mean="f1", error="se")
+    facts = tables.tables_facts("A study", "Two.", {"Rates": rates}, pictures=[picture])
     return {
+        "tables": write_tables(folder / "tables.html", facts),
         "plain": write_report(result, folder / "plain.html", stability=found),
         "stability": write_report(found, folder / "stability.html"),
         "hostile": write_report(hostile_result, folder / "hostile.html", title=HOSTILE[0]),
@@ -54,7 +59,7 @@ def names(page):
     return page.locator("#table tbody tr:visible th").all_inner_texts()
 
 
-@pytest.mark.parametrize("name", ["plain", "stability", "hostile"])
+@pytest.mark.parametrize("name", ["plain", "stability", "hostile", "tables"])
 @pytest.mark.parametrize("width", [390, 820, 1280])
 def test_a_page_opens_in_silence_and_fits_its_width(name, width, opened):
     page = opened(name, viewport={"width": width, "height": 900})
@@ -78,6 +83,14 @@ def test_a_column_sorts_up_and_down(opened):
         "#table tbody tr", "rows => rows.map(row => row.cells[2].dataset.v)")]  # fmt: skip
     assert by_gcm == sorted(by_gcm)
     assert sorted(first) == sorted(in_order)
+
+
+def test_any_table_sorts(opened):
+    page = opened("tables")
+    column = page.locator("table.sortable tbody tr td:first-child")
+    assert column.all_inner_texts() == ["gcm", "loco"]
+    page.get_by_role("button", name="f1").click()
+    assert column.all_inner_texts() == ["loco", "gcm"]
 
 
 def test_names_and_methods_filter_the_table(opened):
@@ -167,6 +180,7 @@ def test_dark_is_dark(opened):
         ("plain", "light"),
         ("plain", "dark"),
         ("stability", "light"),
+        ("tables", "light"),
         pytest.param("hostile", "light", marks=pytest.mark.slow),
         pytest.param("hostile", "dark", marks=pytest.mark.slow),
     ],

@@ -299,7 +299,15 @@ def test_a_study_and_a_refit_have_a_page_of_sortable_tables(tmp_path):
     from types import SimpleNamespace
 
     lines = pd.DataFrame({"scenario": ["a", "a"], "repeat": [0, 1], "method": ["gcm", "<b>loco"]})
-    rates = pd.DataFrame({"method": ["gcm", "=loco"], "f1": [0.5, np.nan], "runs": [2, 2]})
+    rates = pd.DataFrame(
+        {
+            "method": ["gcm", "=loco"],
+            "metric": "f1",
+            "mean": [0.5, np.nan],
+            "se": 0.1,
+            "runs": [2, 2],
+        }
+    )
     study = SimpleNamespace(
         table=lines, summary=rates, features=rates, failures=[("a", "b", "c", 1, "<script>")],
         about={"seed": 0},
@@ -308,9 +316,14 @@ def test_a_study_and_a_refit_have_a_page_of_sortable_tables(tmp_path):
     assert "2 runs of gcm, &lt;b&gt;loco." in text
     assert text.count('class="sortable"') == 2
     assert text.count("<script") == 1
-    assert "'=loco,,2" in inside(text, "text/csv")
-    refit = SimpleNamespace(table=rates, frequencies=rates, alerts=("mind",), about={"target": "y"})
+    assert "'=loco,f1,,0.1,2" in inside(text, "text/csv")
+    assert text.count("0.5 ± 0.2") == 1  # drawn, with two errors
+    errors = pd.DataFrame({"learner": ["linear"], "error": [2.0], "std_error": [0.5]})
+    refit = SimpleNamespace(
+        table=errors, frequencies=rates, alerts=("mind",), about={"target": "y"}
+    )
     assert "What is stable for y" in page_of(refit)
+    assert "2 ± 1" in page_of(refit)
 
 
 def test_long_tables_are_cut_and_say_so(tmp_path):

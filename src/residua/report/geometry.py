@@ -36,6 +36,23 @@ class Scale:
         return [{"at": self.at(v), "label": f"{v:.6g}"} for v in round_numbers(self.low, self.high)]
 
 
+def placed(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return lines with `at`, `low` and `high` as places, beside the axis they share.
+
+    A line without ends has no bar; with one end it reaches to the edge.
+    """
+    known = [line[end] for line in lines for end in ("at", "low", "high") if line[end] is not None]
+    scale = Scale(known)
+    drawn = []
+    for line in lines:
+        low = scale.low if line["low"] is None else line["low"]
+        high = scale.high if line["high"] is None else line["high"]
+        has_bar = line["low"] is not None or line["high"] is not None
+        bar = [scale.at(low), scale.at(high)] if has_bar else None
+        drawn.append({**line, "at": scale.at(line["at"]), "bar": bar})
+    return {"lines": drawn, "zero": scale.at(0.0), "ticks": scale.ticks}
+
+
 def round_numbers(low: float, high: float, most: int = 4) -> list[float]:
     """Return a few round numbers between two ends.
 

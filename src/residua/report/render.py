@@ -60,9 +60,9 @@ def page_of(result: Any, *, stability: Stability | None = None, title: str | Non
         facts = summarize_stability(result, title=title)
         return _page("stability.html", facts=facts, stable=_with_places(facts))
     if hasattr(result, "summary") and hasattr(result, "failures"):
-        return _page("tables.html", facts=study_facts(result, title=title))
+        return _tables_page(study_facts(result, title=title))
     if hasattr(result, "frequencies") and hasattr(result, "alerts"):
-        return _page("tables.html", facts=refit_facts(result, title=title))
+        return _tables_page(refit_facts(result, title=title))
     raise InputError(
         "write_report takes what residua.assess, residua.stability or residua.run_study found."
     )
@@ -122,8 +122,16 @@ def _page(template: str, **values: Any) -> str:
 def write_tables(path: str | Path, facts: dict[str, Any]) -> Path:
     """Return the path of a page of tables that was written; `tables_facts` makes its facts."""
     path = Path(path)
-    path.write_text(_page("tables.html", facts=facts), encoding="utf-8")
+    path.write_text(_tables_page(facts), encoding="utf-8")
     return path
+
+
+def _tables_page(facts: dict[str, Any]) -> str:
+    pictures = [
+        {"heading": picture["heading"], **geometry.placed(picture["lines"])}
+        for picture in facts["pictures"]
+    ]
+    return _page("tables.html", facts=facts, pictures=pictures)
 
 
 def _digest(text: str) -> str:
@@ -169,21 +177,14 @@ def _mark(k: int) -> Any:
 
 def _forest(facts: dict[str, Any], k: int) -> dict[str, Any]:
     """Return where each effect and its interval lie, for one method."""
-    method = facts["methods"][k]
     lines = []
     for row in facts["verdicts"][:MOST_DRAWN]:
         test = row["tests"][k]
         if test["status"] == "ok" and test["effect"] is not None:
-            lines.append({"feature": row["feature"], **test})
-    ends = ("effect_low", "effect", "effect_high")
-    scale = geometry.Scale([line[e] for line in lines for e in ends if line[e] is not None])
-    for line in lines:
-        line["at"] = scale.at(line["effect"])
-        has_interval = line["effect_low"] is not None or line["effect_high"] is not None
-        open_low = scale.low if line["effect_low"] is None else line["effect_low"]
-        open_high = scale.high if line["effect_high"] is None else line["effect_high"]
-        line["bar"] = [scale.at(open_low), scale.at(open_high)] if has_interval else None
-    return {"method": method, "lines": lines, "zero": scale.at(0.0), "ticks": scale.ticks}
+            ends = {"at": test["effect"], "low": test["effect_low"], "high": test["effect_high"]}
+            line = {"label": row["feature"], "effect_text": test["effect_text"]}
+            lines.append({**line, **ends, "selected": test["selected"]})
+    return {"method": facts["methods"][k], **geometry.placed(lines)}
 
 
 def _p_plot(facts: dict[str, Any]) -> dict[str, Any]:

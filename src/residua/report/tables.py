@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # More rows are slow to scroll; the CSV inside the page holds up to MOST_SAVED.
 MOST_SHOWN = 400
 MOST_SAVED = 5000
+MOST_DRAWN = 40
 
 
 def tables_facts(
@@ -25,6 +26,7 @@ def tables_facts(
     answer: str,
     tables: Mapping[str, pd.DataFrame],
     *,
+    pictures: Iterable[dict[str, Any]] = (),
     alerts: Iterable[str] = (),
     about: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -33,6 +35,7 @@ def tables_facts(
         "title": title,
         "answer": answer,
         "alerts": list(alerts),
+        "pictures": [picture for picture in pictures if picture["lines"]],
         "tables": [_table(heading, frame) for heading, frame in tables.items()],
         "about": dict(about or {}),
     }
@@ -68,6 +71,20 @@ def _plain(value: Any) -> Any:
     return safe_cell(visible(value)) if isinstance(value, str) else "" if value is None else value
 
 
+def picture(heading: str, frame: pd.DataFrame, *, mean: str, error: str) -> dict[str, Any]:
+    """Return the means of a tidy table with two standard errors; other text columns name them."""
+    lines = []
+    for row in rows_of(frame.head(MOST_DRAWN)):
+        at, spread = row[mean], row[error] or 0.0
+        if at is None:
+            continue
+        label = ", ".join(str(value) for value in row.values() if isinstance(value, str) and value)
+        text = f"{at:.3g} ± {2 * spread:.2g}"
+        ends = {"at": at, "low": at - 2 * spread, "high": at + 2 * spread}
+        lines.append({"label": label, "effect_text": text, "selected": True, **ends})
+    return {"heading": heading, "lines": lines}
+
+
 def study_facts(study: Any, *, title: str | None = None) -> dict[str, Any]:
     """Return the facts of a study: how well each method chooses, and feature by feature."""
     keys = [c for c in ("scenario", "setting", "learner", "options", "repeat") if c in study.table]
@@ -78,9 +95,19 @@ def study_facts(study: Any, *, title: str | None = None) -> dict[str, Any]:
         f"{plural(runs, 'run')} of {methods}. The tables give each method's rates on average "
         "with their Monte-Carlo error, and how often it selects each feature.",
         {"How well each method chooses": study.summary, "Feature by feature": study.features},
-        alerts=[f"{'; '.join(map(str, failure))}" for failure in study.failures],
+        pictures=_rates(study.summary),
+        alerts=["; ".join(map(str, failure)) for failure in study.failures],
         about=study.about,
     )
+
+
+def _rates(summary: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return pictures of what matters most in a study: F1 and false discoveries."""
+    if not {"metric", "mean", "se"} <= set(summary.columns):
+        return []
+    named = {"f1": "F1: how well what matters is chosen", "fdr": "Share of false among the chosen"}
+    own = {name: summary[summary["metric"] == name].drop(columns="metric") for name in named}
+    return [picture(words, own[name], mean="mean", error="se") for name, words in named.items()]
 
 
 def refit_facts(found: Any, *, title: str | None = None) -> dict[str, Any]:
@@ -89,6 +116,14 @@ def refit_facts(found: Any, *, title: str | None = None) -> dict[str, Any]:
         title or f"What is stable for {found.about.get('target', 'the target')}",
         str(found).splitlines()[0],
         {"Error on the rows left out": found.table, "How often selected": found.frequencies},
+        pictures=_errors(found.table),
         alerts=found.alerts,
         about=found.about,
     )
+
+
+def _errors(table: pd.DataFrame) -> list[dict[str, Any]]:
+    if not {"error", "std_error"} <= set(table.columns):
+        return []
+    heading = "Error on the rows left out"
+    return [picture(heading, table, mean="error", error="std_error")]
