@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # Pictures of all features hold this many, the clearest; the table holds them all.
 MOST_DRAWN = 40
 LONGEST_NAME = 80
+LONGEST_SENTENCE = 600
 
 
 def write_report(
@@ -105,7 +106,9 @@ def _page(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"name": _name, "whole": visible, "number": _number, "cell": _cell}
+    environment.filters |= {
+        "name": _name, "said": _said, "whole": visible, "number": _number, "cell": _cell
+    }  # fmt: skip
     environment.globals |= {"mark": _mark, "p": describe_p}
     folder = Path(__file__).parent / "templates"
     style, script = (
@@ -140,6 +143,10 @@ def _digest(text: str) -> str:
 
 def _name(text: Any) -> str:
     return short(str(text), LONGEST_NAME)
+
+
+def _said(text: Any) -> str:
+    return short(str(text), LONGEST_SENTENCE)
 
 
 def _number(value: float | None, digits: int = 3) -> str:
