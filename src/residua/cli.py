@@ -14,6 +14,7 @@ import typer
 
 from residua import cli_complete, cli_config, cli_report
 from residua.cli_efficiency import register
+from residua.cli_options import AsJson, Jobs, LearnerName, Methods, Quiet, Splits, Target
 from residua.errors import InputError, MissingExtra, visible
 
 if TYPE_CHECKING:
@@ -100,32 +101,6 @@ def _options(
 
 
 _CONFIGURED: list[str] = []  # the words that a file of settings stands for
-
-Target = Annotated[
-    str,
-    typer.Option(
-        "--target", "-t", help="The column to explain.", autocompletion=cli_complete.columns
-    ),
-]
-Methods = Annotated[
-    str,
-    typer.Option(
-        "--methods", "-m", help="Names, comma-separated.", autocompletion=cli_complete.methods
-    ),
-]
-LearnerName = Annotated[
-    str,
-    typer.Option(
-        "--learner",
-        "-l",
-        help="A name, or such as 'boosting(trees=200, splits=4)'.",
-        autocompletion=cli_complete.learners,
-    ),
-]
-Splits = Annotated[str, typer.Option(help="5: cross-fit; 0.33: hold out a third; none: in sample.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict only.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")]
 
 
 @app.command(epilog=EXAMPLES)

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from residua import cli_complete
+from residua.cli_options import (
+    AsJson,
+    Jobs,
+    LearnerName,
+    Methods,
+    Quiet,
+    Splits,
+    TableFile,
+    Target,
+)
 from residua.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,34 +26,8 @@ if TYPE_CHECKING:
 
     from residua.result import Result
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the table only.")]
-TableFile = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)]
-Target = Annotated[
-    str,
-    typer.Option(
-        "--target", "-t", help="The column to explain.", autocompletion=cli_complete.columns
-    ),
-]
-LearnerName = Annotated[
-    str,
-    typer.Option(
-        "--learner",
-        "-l",
-        help="A name, with settings or not.",
-        autocompletion=cli_complete.learners,
-    ),
-]
-Methods = Annotated[
-    str,
-    typer.Option(
-        "--methods", "-m", help="Names, comma-separated.", autocompletion=cli_complete.methods
-    ),
-]
-Splits = Annotated[str, typer.Option(help="5: cross-fit; 0.33: hold out a third; none: in sample.")]
 Drop = Annotated[str, typer.Option(help="Columns to leave out, comma-separated.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same numbers.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Plot = Annotated[Path | None, typer.Option(help="Write a picture: .svg, .png or .pdf.")]
 Assessed = Callable[..., "Result"]
 

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
+from residua.cli_options import AsJson
 from residua.errors import InputError, did_you_mean
 
 Stored = Annotated[
     Path, typer.Argument(help="A results.json that --out wrote.", show_default=False)
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")]
 PICTURES = ("forest", "p_values", "residuals", "quality", "cost", "efficiencies")
 
