@@ -162,6 +162,26 @@ def test_heavy_tails_unused_features_and_few_rows_are_told():
     assert "never used 'tail', 'b', 'c'" in " ".join(all_alerts(replace(result, table=unused)))
 
 
+def test_an_even_effect_that_only_a_gain_test_sees_is_told(table):
+    result = assess(table, "price", learner="splines", methods=["gcm", "dropout"])
+    assert "age" in result.selected["dropout"]
+    assert "age" not in result.selected["gcm"]
+    assert any("dropout finds 'age'" in alert for alert in all_alerts(result))
+    both = assess(table, "price", learner="splines", methods=["gcm", "loco", "dropout"])
+    told = [alert for alert in all_alerts(both) if "'age'" in alert and "GCM does not" in alert]
+    assert len(told) == 1
+    assert "even (such" in page_of(both)
+
+
+def test_a_learner_worse_than_the_mean_and_failed_fits_are_told():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(120, 3)), columns=list("abc"))
+    poor = assess(frame, rng.normal(size=120), learner="boosting(trees=300, splits=6)")
+    assert "no better than its mean" in page_of(poor)
+    table = poor.table.assign(status="failed: fold 1: it broke")
+    assert "failed: fold 1: it broke" in page_of(replace(poor, table=table))
+
+
 def test_more_features_than_rows_learn_little_is_told(result):
     about = {**result.about, "n_features": 300}
     assert any("little to learn" in alert for alert in all_alerts(replace(result, about=about)))

@@ -21,11 +21,14 @@ EXPLAINED = 0.9
 TOGETHER = 0.5
 # A mean of scores is told to be rough where a hundredth of the rows makes half of its spread.
 HEAVY = 0.5
+GAINS = ("pcm", "lazy", "dropout", "permutation")
 
 
 def all_alerts(result: Result) -> list[str]:
     """Return the sentences of the result, then those that its scores and leftovers add."""
-    added = (_small(result), _collinear(result), _heavy(result), _unused(result))
+    added = (
+        _small(result), _collinear(result), _unseen(result), _heavy(result), _unused(result)
+    )  # fmt: skip
     return list(dict.fromkeys([*result.alerts, *(a for kind in added for a in kind)]))
 
 
@@ -53,6 +56,22 @@ def _heavy(result: Result) -> Iterable[str]:
             f"Heavy tails: a hundredth of the rows makes most of the spread of {listed(told)}, so "
             "take intervals and p-values as rough."
         )
+
+
+def _unseen(result: Result) -> Iterable[str]:
+    """Yield what a gain test other than LOCO sees and GCM does not; of LOCO the result tells."""
+    chosen = result.selected
+    if "gcm" not in chosen:
+        return
+    told = {*chosen["gcm"], *chosen.get("loco", [])}
+    for method in GAINS:
+        names = [feature for feature in chosen.get(method, []) if feature not in told]
+        told.update(names)
+        if names:
+            yield (
+                f"{method} finds {listed(names)} and GCM does not: the effect may be even (such "
+                "as x²) or joint."
+            )
 
 
 def _unused(result: Result) -> Iterable[str]:
