@@ -247,7 +247,7 @@ def _verdict(tests: list[dict[Any, Any]]) -> dict[str, Any]:
     """Return what the tests say of one feature, in a row for people."""
     row: dict[str, Any] = {"feature": tests[0]["feature"]}
     for test in tests:
-        if test["status"] != "ok" or not _is_empty(test["effect"]):  # a combination has none
+        if not isnan(test["estimate"]):
             row[test["method"]] = describe_effect(test)
         if not isnan(test["p_value"]):
             row[f"{test['method']} p"] = describe_p(test["p_adjusted"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -284,10 +285,21 @@ def _explains(row: dict[str, Any], learner: str) -> dict[str, Any]:
         "r2": r2,
         "width": round(100 * min(1.0, max(0.0, r2 or 0.0)), 1),
         "more": "; ".join(
-            _cell(value) if name == "learner" else f"{name.replace('_', ' ')} {_cell(value)}"
+            _shorter(_cell(value))
+            if name == "learner"
+            else f"{name.replace('_', ' ')} {_cell(value)}"
             for name, value in rest.items()
         ),
     }
+
+
+def _shorter(text: str) -> str:
+    """Return a learner with its settings to four digits.
+
+    >>> _shorter("Kernel(C=10.0, sigma=0.011111111111111112)")
+    'Kernel(C=10.0, sigma=0.01111)'
+    """
+    return re.sub(r"\d+\.\d{5,}", lambda found: f"{float(found[0]):.4g}", text)
 
 
 def _with_places(facts: dict[str, Any]) -> dict[str, Any]:

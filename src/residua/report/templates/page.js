@@ -48,8 +48,9 @@
       rows.forEach((row) => {
         const by = row.dataset.m.split(" ").filter(Boolean);
         const kind = which.value;
-        const fits = kind === "" || (kind === "any" && by.length > 0) ||
-          (kind === "none" && by.length === 0) || by.includes(kind);
+        const matters = row.dataset.matters === "1";
+        const fits = kind === "" || (kind === "any" && matters) ||
+          (kind === "none" && !matters) || by.includes(kind);
         row.hidden = !(fits && text(row, 0).toLowerCase().includes(wanted));
         shown += row.hidden ? 0 : 1;
       });
