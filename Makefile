@@ -7,7 +7,7 @@ export OPENBLAS_NUM_THREADS := 1
 # torch's CPU build; a plain `torch` would bring gigabytes of CUDA.
 TORCH := torch==2.13.0
 
-.PHONY: demo test slow bench validity lint clean
+.PHONY: demo test slow bench validity lint docs pictures clean
 .DELETE_ON_ERROR:
 
 .venv/core: pyproject.toml constraints.txt
@@ -47,5 +47,18 @@ lint: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/python tools/check_layers.py
 
+.venv/docs: .venv/core
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[docs]'
+	touch $@
+
+# Warnings are errors; the examples of the gallery are run.
+docs: .venv/docs
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
+	@echo docs/_build/html/index.html
+
+# The pictures of the README, from the demo; needs chromium.
+pictures: .venv/dev
+	$(BIN)/python tools/pictures.py
+
 clean:
-	rm -rf .venv .venv-rivals residua-demo
+	rm -rf .venv .venv-rivals residua-demo docs/_build docs/gallery

@@ -73,7 +73,7 @@ def test_folds_of_equal_quality_are_even_and_others_are_not():
     plan = prepare(X, y, learner="linear", methods=["gcm"]).plan(0)
     residuals = fit_residuals(plan)
     assert uneven(residuals, 2) < 1.7
-    residuals.x_given_rest[residuals.folds[1], 2] *= 3
+    residuals.x_given_rest[residuals.fold == 1, 2] *= 3
     assert uneven(residuals, 2) > 2
 
 

@@ -13,7 +13,7 @@ from residua.errors import InputError, is_whole
 from residua.learners import Learner, get_learner
 from residua.methods import AnyMethod, Method, get_methods
 from residua.quality import leftover
-from residua.residuals import fit_residuals
+from residua.residuals import Residuals, fit_residuals
 from residua.result import Result
 from residua.splits import make_splits
 
@@ -125,11 +125,14 @@ class Job:
 
     def run(self, progress: Progress | None = None) -> Result:
         """Return the result."""
-        chosen = choose(self.methods, self.data, self.options.seed)
         plans = [self.plan(repeat, progress) for repeat in range(self.options.repeats)]
-        fitted = [fit_residuals(plan) for plan in plans]
+        return self.conclude([fit_residuals(plan) for plan in plans])
+
+    def conclude(self, fitted: Sequence[Residuals]) -> Result:
+        """Return the result of what the models of each repeat left over."""
+        chosen = choose(self.methods, self.data, self.options.seed)
         checked = self.options.check and not self.options.in_sample
-        left = leftover(plans[0], fitted[0]) if checked else None
+        left = leftover(self.plan(0), fitted[0]) if checked else None
         return conclude(fitted, self.learner, self.methods, self.options, chosen, left)
 
 

@@ -12,20 +12,37 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from residua import cli_datasets, cli_paper, cli_stability, cli_study
+from residua import (
+    cli_complete,
+    cli_config,
+    cli_datasets,
+    cli_paper,
+    cli_report,
+    cli_stability,
+    cli_study,
+)
 from residua.cli_efficiency import register
-from residua.errors import InputError, Interrupted, MissingExtra, StoreError
+from residua.cli_options import AsJson, Jobs, LearnerName, Methods, Quiet, Splits, Target
+from residua.errors import InputError, Interrupted, MissingExtra, StoreError, visible
 
 if TYPE_CHECKING:
     from residua.result import Result
 
 DONE, BAD_INPUT, SOME_FAILED, MISSING_EXTRA, CANNOT_WRITE, INTERRUPTED = 0, 2, 3, 4, 5, 130
+EXAMPLES = """Examples:
+
+\b
+  residua assess listings.csv --target price --report price.html
+  residua assess listings.csv -t price -m gcm,loco,knockoffs --out results
+  residua assess trial.parquet -t cured -l 'boosting(trees=300)' --clusters clinic --json
+"""
 STOPPED = "Interrupted. No results were written; the same command starts over."
 
 app = typer.Typer(
     name="residua",
     help="Which features really matter, for any model, with a p-value you can defend.",
-    epilog="Start with: residua demo. Then: residua assess TABLE.csv --target COLUMN",
+    epilog="Start with: residua demo. Then: residua assess TABLE.csv --target COLUMN. "
+    "Settings may stand in residua.toml.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -39,7 +56,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # a terminal without the letter shows its number
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        app(prog_name="residua")
     except InputError as error:
         _leave(str(error), BAD_INPUT)
     except MissingExtra as error:
@@ -62,7 +79,7 @@ def main() -> None:
 
 
 def _leave(message: str, code: int) -> None:
-    print(f"residua: {message}", file=sys.stderr)
+    print(f"residua: {visible(message)}", file=sys.stderr)
     sys.exit(code)
 
 
@@ -76,25 +93,29 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    ctx: typer.Context,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="A TOML file of settings; residua.toml in this folder if there is one."),
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    pass
+    path = cli_config.find_config(config)
+    if path is not None:
+        command: Any = ctx.command
+        ctx.default_map = cli_config.defaults(command, cli_config.read_config(path), path)
+        own = ctx.default_map.get(ctx.invoked_subcommand or "", {})
+        _CONFIGURED[:] = cli_config.typed(
+            command.commands.get(ctx.invoked_subcommand), own, sys.argv
+        )
 
 
-Target = Annotated[str, typer.Option("--target", "-t", help="The column to explain.")]
-Methods = Annotated[str, typer.Option("--methods", "-m", help="Names, comma-separated.")]
-LearnerName = Annotated[
-    str, typer.Option("--learner", "-l", help="A name, or such as 'boosting(trees=200, splits=4)'.")
-]
-Splits = Annotated[str, typer.Option(help="5: cross-fit; 0.33: hold out a third; none: in sample.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict only.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")]
+_CONFIGURED: list[str] = []  # the words that a file of settings stands for
 
 
-@app.command()
+@app.command(epilog=EXAMPLES)
 def assess(
     table: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)],
     target: Target,
@@ -113,7 +134,11 @@ def assess(
         str, typer.Option(help="LOCO's null: conservative, zipper, split or signed_root.")
     ] = "conservative",
     correction: Annotated[
-        str, typer.Option(help="bh, by, holm, bonferroni, storey or none.")
+        str,
+        typer.Option(
+            help="bh, by, holm, bonferroni, storey or none.",
+            autocompletion=cli_complete.corrections,
+        ),
     ] = "bh",
     alpha: Annotated[float, typer.Option(help="The level after correction.")] = 0.05,
     top: Annotated[
@@ -130,10 +155,7 @@ def assess(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Test which columns of TABLE help to predict the target, given the others.
-
-    Example: residua assess listings.csv --target price --report price.html
-    """
+    """Test which columns of TABLE help to predict the target, given the others."""
     from residua.tables import read_table
 
     frame, notes = read_table(table)
@@ -243,7 +265,7 @@ class _Output:
     def say(self, text: str) -> None:
         """Print a line for a person; JSON readers get it on the error stream."""
         if not self.quiet:
-            print(text, file=sys.stderr if self.as_json else sys.stdout, flush=True)
+            print(visible(text), file=sys.stderr if self.as_json else sys.stdout, flush=True)
 
     @property
     def page(self) -> Path | None:
@@ -296,11 +318,11 @@ def _run(
         output.say(note)
     with console.progress_bar(hidden=output.quiet or output.as_json) as progress:
         result = job.run(progress) if dask is None else _on_dask(job, dask, progress)
-    result = replace(result, about={**result.about, "command": _command()})
+    result = replace(result, about={**result.about, "command": _command(), "source": name})
     if output.as_json:
         print(json.dumps(_document(result), allow_nan=False))
     else:
-        print(console.verdict(result))
+        console.print_verdict(result)
         for line in console.footnotes(result, said=job.data.notes):
             output.say(line)
     output.write(result)
@@ -322,18 +344,23 @@ def _document(result: Result) -> dict[str, Any]:
 
 
 def _command() -> str:
-    return shlex.join(["residua", *sys.argv[1:]])
+    return shlex.join(["residua", *sys.argv[1:], *_CONFIGURED])
 
 
-def _assessed(table: Path, target: str, drop: str, splits: str, **settings: Any) -> Result:
-    """Return the result of a table, told to nobody."""
+def _assessed(
+    table: Path, target: str, drop: str, splits: str, quiet: bool = False, **settings: Any
+) -> Result:
+    """Return the result of a table; what was done to read it and progress go to stderr."""
+    from residua import console
     from residua.assess import prepare
     from residua.tables import read_table
 
     frame, notes = read_table(table)
-    for note in notes:
+    for note in notes if not quiet else ():
         print(f"! {note}", file=sys.stderr)
-    return prepare(_without(frame, drop), target, splits=_splits(splits), **settings).run()
+    job = prepare(_without(frame, drop), target, splits=_splits(splits), **settings)
+    with console.progress_bar(hidden=quiet) as progress:
+        return job.run(progress)
 
 
 register(app, _assessed)
@@ -341,6 +368,7 @@ cli_study.register(app)
 cli_paper.register(app)
 cli_datasets.register(app)
 cli_stability.register(app)
+cli_report.register(app)
 
 
 def _splits(text: str) -> Any:
@@ -376,6 +404,6 @@ def _listing(rows: list[dict[str, str]], as_json: bool) -> None:
         return
     import pandas as pd
 
-    from residua.result import plain_table
+    from residua import console
 
-    print(plain_table(pd.DataFrame(rows), widest=100))
+    console.print_table(pd.DataFrame(rows), widest=100)

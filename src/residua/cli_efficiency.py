@@ -9,6 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from residua.cli_options import (
+    AsJson,
+    Jobs,
+    LearnerName,
+    Methods,
+    Quiet,
+    Splits,
+    TableFile,
+    Target,
+)
 from residua.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,15 +26,8 @@ if TYPE_CHECKING:
 
     from residua.result import Result
 
-TableFile = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)]
-Target = Annotated[str, typer.Option("--target", "-t", help="The column to explain.")]
-LearnerName = Annotated[str, typer.Option("--learner", "-l", help="A name, with settings or not.")]
-Methods = Annotated[str, typer.Option("--methods", "-m", help="Names, comma-separated.")]
-Splits = Annotated[str, typer.Option(help="5: cross-fit; 0.33: hold out a third; none: in sample.")]
 Drop = Annotated[str, typer.Option(help="Columns to leave out, comma-separated.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same numbers.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Plot = Annotated[Path | None, typer.Option(help="Write a picture: .svg, .png or .pdf.")]
 Assessed = Callable[..., "Result"]
 
@@ -44,6 +47,7 @@ def register(app: typer.Typer, assessed: Assessed) -> None:
         plot: Plot = None,
         seed: Seed = 0,
         jobs: Jobs = 1,
+        quiet: Quiet = False,
         as_json: AsJson = False,
     ) -> None:
         """Tell which test to trust for each column of TABLE, and how many rows the other needs.
@@ -53,8 +57,9 @@ def register(app: typer.Typer, assessed: Assessed) -> None:
         from residua.efficiency import efficiency as compare
 
         result = assessed(
-            table, target, drop, splits, learner=learner, methods=methods, seed=seed, n_jobs=jobs
-        )
+            table, target, drop, splits, quiet or as_json,
+            learner=learner, methods=methods, seed=seed, n_jobs=jobs,
+        )  # fmt: skip
         found = compare(result, bootstrap=bootstrap, seed=seed)
         if plot is not None:
             from residua import plots
@@ -77,6 +82,7 @@ def register(app: typer.Typer, assessed: Assessed) -> None:
         plot: Plot = None,
         seed: Seed = 0,
         jobs: Jobs = 1,
+        quiet: Quiet = False,
         as_json: AsJson = False,
     ) -> None:
         """Tell how many rows each test needs, taking TABLE as a pilot.
@@ -87,8 +93,9 @@ def register(app: typer.Typer, assessed: Assessed) -> None:
         from residua.efficiency import power_at
 
         result = assessed(
-            table, target, drop, splits, learner=learner, methods=methods, seed=seed, n_jobs=jobs
-        )
+            table, target, drop, splits, quiet or as_json,
+            learner=learner, methods=methods, seed=seed, n_jobs=jobs,
+        )  # fmt: skip
         found = rows_needed(result, power=power, alpha=alpha, correction=correction)
         if plot is not None:
             from residua import plots
@@ -153,14 +160,15 @@ def _model(what: str, given: dict[str, Any]) -> Any:
 
 def _show(found: pd.DataFrame, as_json: bool, columns: list[str]) -> None:
     """Print a table for people, or all of it as JSON."""
-    from residua.result import cells, plain_table
+    from residua import console
+    from residua.result import cells
 
     if as_json:
         values = {str(name): cells(column) for name, column in found.items()}
         rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
         print(json.dumps(rows, ensure_ascii=False, allow_nan=False))
         return
-    print(plain_table(found[columns].map(_readable), widest=100))
+    console.print_table(found[columns].map(_readable), widest=100)
 
 
 def _readable(value: Any) -> Any:

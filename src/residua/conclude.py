@@ -148,7 +148,8 @@ def conclude(
             name: array
             for name, array in fitted[0].arrays.items()
             if name in ("y_given_all", "y_given_rest", "x_given_rest")
-        },
+        }
+        | {"fold": fitted[0].fold.astype(float)},
     )
 
 

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from residua.errors import plural, short
-from residua.result import Result, plain_table
+from residua.errors import plural, short, visible
+from residua.report.alerts import all_alerts
+from residua.result import Result, cell_width, plain_table
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from residua.engines import Plan, Progress
 
 TOP = 60
@@ -47,19 +50,73 @@ def plan_line(plan: Plan, repeats: int) -> str:
 
 
 def verdict(result: Result) -> str:
-    """Return the verdict table and the answer."""
-    verdicts = result.verdicts
-    shown = verdicts.head(TOP)
+    """Return the verdict table and the answer as plain lines."""
+    lines = ["", plain_table(_verdicts(result)), *_left_out(result), "", result.headline]
+    return "\n".join(lines)
+
+
+def print_verdict(result: Result) -> None:
+    """Print the verdict: a table with colours on a terminal, plain lines elsewhere."""
+    if not sys.stdout.isatty():
+        print(verdict(result))
+        return
+    frame = _verdicts(result)
+    lean = [name for name in frame.columns if " effect [" not in name]
+    print_table(frame, lean=frame[lean])
+    for line in (*_left_out(result), result.headline):
+        print(line)
+
+
+def _verdicts(result: Result) -> pd.DataFrame:
+    """Return the verdicts of the clearest features with headings for people."""
     level = f"{100 * result.about['confidence']:.0f}%"
     adjusted = "p" if result.about["correction"] == "none" else "adj. p"
-    shown = shown.rename(
+    return result.verdicts.head(TOP).rename(
         columns={m: f"{m} effect [{level}]" for m in result.scores}
         | {f"{m} p": f"{m} {adjusted}" for m in result.methods}
     )
-    lines = ["", plain_table(shown)]
-    if len(verdicts) > TOP:
-        lines.append(f"… and {plural(len(verdicts) - TOP, 'more feature')}; --out writes them all.")
-    return "\n".join([*lines, "", result.headline])
+
+
+def _left_out(result: Result) -> list[str]:
+    more = len(result.features) - TOP
+    return [f"… and {plural(more, 'more feature')}; --out writes them all."] if more > 0 else []
+
+
+def print_table(frame: pd.DataFrame, *, widest: int = 40, lean: pd.DataFrame | None = None) -> None:
+    """Print a table: by rich on a terminal, as plain lines elsewhere.
+
+    Where it is too wide for the terminal, `lean` with fewer columns is shown if there is one.
+    """
+    if not sys.stdout.isatty():
+        print(plain_table(frame, widest=widest))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=False)
+    if lean is not None and _width(frame, widest) > console.width:
+        frame = lean
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for at, name in enumerate(frame.columns):
+        table.add_column(Text(str(name)), no_wrap=at < len(frame.columns) - 1, overflow="ellipsis",
+                         style="bold" if at == 0 else "")  # fmt: skip
+    for row in frame.itertuples(index=False):
+        # A Text shows a name as it is; a plain string would be read for markup.
+        cells = [Text(short(str(value), widest), style=_style(str(value))) for value in row]
+        table.add_row(*cells)
+    console.print(table)
+
+
+def _style(value: str) -> str:
+    return "green" if value.startswith("matters") else "dim" if value == "no evidence" else ""
+
+
+def _width(frame: pd.DataFrame, widest: int) -> int:
+    """Return how wide rich makes a table: a blank more between columns, and one at each side."""
+    plain = max(cell_width(line) for line in plain_table(frame, widest=widest).splitlines())
+    return plain + len(frame.columns) + 1
 
 
 def footnotes(result: Result, said: Iterable[str] = ()) -> Iterable[str]:
@@ -71,7 +128,7 @@ def footnotes(result: Result, said: Iterable[str] = ()) -> Iterable[str]:
     full = result.quality.loc[result.quality["regression"] == "y given all", "r2"]
     if len(full):
         yield f"The learner explains {100 * max(0.0, full.iloc[0]):.0f}% of the target out of fold."
-    yield from (f"! {alert}" for alert in result.alerts if alert not in set(said))
+    yield from (f"! {visible(alert)}" for alert in all_alerts(result) if alert not in set(said))
 
 
 @contextmanager

@@ -55,8 +55,25 @@ def short(name: str, most: int = 60) -> str:
     >>> short("a\\nb"), short("x" * 99, 5)
     ('a b', 'xxxx…')
     """
-    flat = "".join(c if c.isprintable() else " " for c in name)
+    flat = visible(name[: 2 * most])  # the rest would not be shown
     return flat if len(flat) <= most else flat[: most - 1] + "…"
+
+
+def visible(text: str) -> str:
+    """Return the text with what would move a cursor, turn letters round or hide as its code.
+
+    Joiners stay: Persian, Hindi and emoji are written with them.
+
+    >>> visible("a\\x1b[31mb"), visible("a\\u202eb"), visible("می\\u200cخواهم")
+    ('a\\\\x1b[31mb', 'a\\\\u202eb', 'می\\u200cخواهم')
+    """
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(c: str) -> str:
+    if c.isprintable() or c in "\u200c\u200d":
+        return c
+    return " " if c.isspace() and c not in "\x1c\x1d\x1e\x1f\x85" else ascii(c)[1:-1]
 
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:

@@ -189,7 +189,8 @@ def uneven(residuals: Residuals, j: int) -> float:
     """
     x, _ = residuals.feature(j)
     left = np.abs(x[:, int(np.argmax(x.var(axis=0)))])
-    typical = [float(np.median(left[at])) for at in residuals.folds if len(left[at]) >= FEW_ROWS]
+    folds = [left[residuals.fold == k] for k in range(residuals.n_folds)]
+    typical = [float(np.median(own)) for own in folds if len(own) >= FEW_ROWS]
     values = residuals.data.X[:, residuals.data.features[j].columns[0]]
     if len(typical) < 2 or len(np.unique(values[:1000])) < FEW_ROWS:
         return np.nan

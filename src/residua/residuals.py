@@ -44,7 +44,6 @@ class Residuals:
     classes what is left of y has one more axis: a column per class but the first. `n_train` is
     the rows a model learned from, 0 where it was tested on those same rows. `learners` are those
     that each regression chose, fold by fold, where it had a choice; `choices` says how.
-    `folds` are the places of each fold's rows among those tested.
     """
 
     data: Dataset
@@ -58,8 +57,8 @@ class Residuals:
     engine: str = "plain"
     learners: Mapping[tuple[str, int], Sequence[str]] = field(default_factory=dict)
     choices: Choices | None = None
-    folds: Sequence[Index] = ()
     seconds_choosing: float = 0.0
+    fold: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # that tested each row
 
     @property
     def y_given_all(self) -> Array:
@@ -293,6 +292,9 @@ def gather(plan: Plan, outcomes: Iterable[Outcome]) -> Residuals:
             _put(arrays, name, shapes[name], index, left)
     for name in shapes.keys() - arrays.keys():
         arrays[name] = np.zeros(shapes[name])  # nothing of this kind could be fitted
+    tested_in = np.zeros(len(rows), dtype=np.intp)
+    for k, (_, at) in enumerate(places):
+        tested_in[at] = k
     return Residuals(
         plan.data,
         rows,
@@ -303,7 +305,7 @@ def gather(plan: Plan, outcomes: Iterable[Outcome]) -> Residuals:
         len(plan.folds),
         _n_train(plan),
         learners=learners,
-        folds=[at for _, at in places],
+        fold=tested_in,
     )
 
 

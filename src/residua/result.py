@@ -35,7 +35,7 @@ class Result:
     quality  how well each regression predicts out of fold
     alerts   sentences to read before trusting the table
     residuals  what the models of the first cross-fit left: y_given_all (rows), y_given_rest (rows,
-             features), x_given_rest (rows, columns; `about["columns"]` says whose)
+             features), x_given_rest (rows, columns; `about["columns"]` says whose), fold (rows)
     """
 
     table: pd.DataFrame
@@ -226,7 +226,7 @@ def _unpacked(stored: Mapping[str, Any]) -> NDArray[Any]:
 
 def describe_effect(line: Any) -> str:
     """Return an effect with its interval, or a dash where there is none."""
-    if line["status"] != "ok":
+    if line["status"] != "ok" or _is_empty(line["effect"]):
         return "—"
     if _is_empty(line["effect_low"]):
         return f"{line['effect']:.3g}"
@@ -289,7 +289,24 @@ def _in_words(tests: list[dict[Any, Any]]) -> str:
 def plain_table(frame: pd.DataFrame, widest: int = 40) -> str:
     """Return the frame as lines of aligned text, names shown as they are."""
     cells = [[short(str(value), widest) for value in row] for row in frame.itertuples(index=False)]
-    rows = [[str(name) for name in frame.columns], *cells]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ("  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)) for row in rows)
+    rows = [[short(str(name), 60) for name in frame.columns], *cells]
+    widths = [max(cell_width(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ("  ".join(_padded(v, w) for v, w in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - cell_width(text))
+
+
+def cell_width(text: str) -> int:
+    """Return how many columns of a terminal a text takes: two for a wide letter.
+
+    >>> cell_width("price"), cell_width("价格")
+    (5, 4)
+    """
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)

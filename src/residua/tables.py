@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 SEPARATORS = ",;\t|"
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".data")
 PARQUET_ENDINGS = (".parquet", ".pq")
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+# Full-width signs start a formula too where a spreadsheet is set to Chinese or Japanese.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+BLANKS = " \u00a0\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\ufeff\0"
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
 
 
@@ -36,11 +38,20 @@ def read_table(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write a table in which no cell of text is a formula to a spreadsheet (CWE-1236)."""
+    frame.map(safe_cell).to_csv(path, index=False, lineterminator="\n", errors="backslashreplace")
 
-    def plain(value: Any) -> Any:
-        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
-    frame.map(plain).to_csv(path, index=False, lineterminator="\n")
+def safe_cell(value: Any) -> Any:
+    """Return a cell that no spreadsheet takes for a formula, whatever blanks stand before it.
+
+    >>> safe_cell("=1+1"), safe_cell(" \u200b@x"), safe_cell("a=b"), safe_cell(-2)
+    ("'=1+1", "' \u200b@x", 'a=b', -2)
+    """
+    if not isinstance(value, str):
+        return value
+    value = value.replace("\r\n", "\n").replace("\r", "\n")  # pandas quotes only what it ends with
+    bare = value.lstrip(BLANKS)
+    return f"'{value}" if value.startswith(FORMULA) or bare.startswith(FORMULA) else value
 
 
 def read_groups(path: Path) -> dict[str, list[str]]:

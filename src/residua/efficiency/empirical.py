@@ -143,12 +143,12 @@ class Leftovers:
         return np.asarray(loco - gcm)
 
 
-def is_heavy(scores: Array) -> bool:
-    """Return whether a few rows decide the spread of the scores."""
+def is_heavy(scores: Array, share: float = HEAVY_SHARE) -> bool:
+    """Return whether a hundredth of the rows makes more than a share of the scores' squares."""
     squares = np.sort(scores**2)[::-1]
     total = squares.sum()
     top = squares[: max(1, int(TOP_ROWS * len(squares)))].sum()
-    return bool(total > 0 and top > HEAVY_SHARE * total)
+    return bool(total > 0 and top > share * total)
 
 
 @dataclass(frozen=True)

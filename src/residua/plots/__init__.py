@@ -1,18 +1,25 @@
-"""Pictures: a tidy table in, matplotlib Axes out; nothing is computed here."""
+"""Pictures: a Result, a stability run or a tidy table in, matplotlib Axes out."""
 
 from residua.plots.efficiency import efficiencies, power_curves, theory_bars
+from residua.plots.results import cost, forest, p_values, quality, residuals, stability
 from residua.plots.saving import save
 from residua.plots.stability import selection_rates
 from residua.plots.study import metric_panels, p_value_panels, ratio_bars, sweep_panels
 
 __all__ = [
+    "cost",
     "efficiencies",
+    "forest",
     "metric_panels",
     "p_value_panels",
+    "p_values",
     "power_curves",
+    "quality",
     "ratio_bars",
+    "residuals",
     "save",
     "selection_rates",
+    "stability",
     "sweep_panels",
     "theory_bars",
 ]

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from residua.errors import InputError
-from residua.plots.saving import COLOURS, new_axes
+from residua.plots.saving import COLOURS, MOST_FEATURES, new_axes, plain
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-MOST_FEATURES = 40
 
 
 def efficiencies(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
@@ -32,7 +30,7 @@ def efficiencies(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         )  # fmt: skip
     ax.axvline(1.0, color="0.4", lw=1)
     ax.set_xscale("log")
-    ax.set_yticks(np.arange(len(names)) + 0.3, [_plain(name) for name in names])
+    ax.set_yticks(np.arange(len(names)) + 0.3, [plain(name) for name in names])
     ax.invert_yaxis()
     ax.set_xlabel("rows the second test needs for one row of the first")
     if pairs:
@@ -70,11 +68,6 @@ def theory_bars(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     values = np.minimum(known["are_gcm_loco"], 10)
     ax.bar(np.arange(len(known)), values, color=COLOURS[0])
     ax.axhline(1.0, color="0.4", lw=1)
-    ax.set_xticks(np.arange(len(known)), [_plain(name) for name in known["feature"]])
+    ax.set_xticks(np.arange(len(known)), [plain(name) for name in known["feature"]])
     ax.set_ylabel("rows LOCO needs for one row of GCM")
     return ax
-
-
-def _plain(name: str) -> str:
-    """Return a name in which a dollar sign is a dollar sign, not mathematics."""
-    return str(name).replace("$", r"\$")

@@ -7,17 +7,18 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from residua.assess import Job, prepare
-from residua.conclude import choose, conclude
 from residua.data import Rows
 from residua.engines import Outcome, Plan, Progress
+from residua.fitting import engine_for
 from residua.randomness import seed_of, stream
-from residua.residuals import Residuals, engine_for, fit_residuals, gather, is_sound
+from residua.residuals import Residuals, fit_residuals, gather, is_sound
 from residua.result import Result
 from residua.study.pools import answer, client_of
 
 TRIES = 3
 # Learners that look at all folds at once are fitted whole, as one task.
 WHOLE = ("auto",)
+EXTRA = {"f_given_rest", "square_given_rest"}
 
 
 def assess_on_dask(where: Any, X: Any, y: Any = None, **settings: Any) -> Result:
@@ -30,13 +31,13 @@ def run_on_dask(job: Job, where: Any, progress: Progress | None = None) -> Resul
     """Return the result of a run that has been checked; a worker that dies costs its folds only."""
     with client_of(where, max(2, job.n_jobs)) as client:
         fitted = _fitted(client, job, progress)
-    chosen = choose(job.methods, job.data, job.options.seed)
-    return conclude(fitted, job.learner, job.methods, job.options, chosen)
+    return job.conclude(fitted)
 
 
 def _fitted(client: Any, job: Job, progress: Progress | None) -> list[Residuals]:
     plans = [job.plan(repeat) for repeat in range(job.options.repeats)]
-    if job.learner.name in WHOLE:
+    # A choice of learners, and targets that models suggest, need all folds in one place.
+    if job.learner.name in WHOLE or any(plan.needs & EXTRA for plan in plans):
         wanted = [(repeat, -1) for repeat in range(len(plans))]
     else:
         wanted = [(r, fold) for r, plan in enumerate(plans) for fold in range(len(plan.folds))]

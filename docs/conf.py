@@ -1,0 +1,71 @@
+"""The documentation: pages in Markdown, a gallery that is run, and the reference from the code."""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "tools"))
+
+from gallery import write_gallery, write_tables  # noqa: E402
+
+import residua  # noqa: E402
+
+project = "residua"
+author = "The residua developers"
+version = release = residua.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build", "examples"]
+html_theme = "furo"
+html_title = f"residua {version}"
+html_show_sourcelink = False
+html_copy_source = False
+html_static_path: list[str] = []
+myst_heading_anchors = 3
+myst_enable_extensions = ["colon_fence"]
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+napoleon_use_rtype = False
+default_role = "code"
+nitpicky = False
+# Quotes in our texts are often code.
+smartquotes = False
+
+
+LISTED = {"index", "start", "choose", "report", "cli", "api"}
+
+
+def with_all_pages(app, name, source):
+    """Put every page that no list names into the list that ends the front page."""
+    if name == "index":
+        rest = sorted({page.stem for page in HERE.glob("*.md")} - LISTED)
+        source[0] = source[0].replace("%REST%", "\n".join(rest))
+
+
+def as_plain_text(app, what, name, obj, options, lines):
+    """Show docstrings as they were written: plain text, with bars that are bars."""
+    in_lines = any(re.match(r"\w+: ", line) for line in lines)  # "name: what it is", on one line
+    if what in ("class", "exception") and (in_lines or "----------" not in lines):
+        at = lines.index("") if "" in lines else len(lines)
+        body = [f"    {line}" for line in lines[at + 1 :]]
+        rest = ["", "::", "", *body] if any(line.strip() for line in body) else []
+        lines[:] = [*(line.replace("|", "\\|") for line in lines[:at]), *rest, ""]
+        return
+    lines[:] = [line if line.lstrip().startswith((">>>", "...")) else line.replace("|", "\\|")
+                for line in lines]  # fmt: skip
+
+
+def as_a_sentence(app, what, name, obj, options, lines):
+    """Undo what napoleon makes of a property: a colon in its sentence is no type."""
+    if what == "property" and obj.__doc__:
+        lines[:] = [*inspect.cleandoc(obj.__doc__).splitlines(), ""]
+
+
+def setup(app):
+    """Run the examples and write what they say before any page is read."""
+    app.connect("builder-inited", lambda app: write_gallery(HERE / "examples", HERE / "gallery"))
+    app.connect("builder-inited", lambda app: write_tables(HERE))
+    app.connect("source-read", with_all_pages)
+    app.connect("autodoc-process-docstring", as_plain_text, priority=400)
+    app.connect("autodoc-process-docstring", as_a_sentence, priority=600)

@@ -1,0 +1,19 @@
+"""What if two features say the same?
+
+`metres` and `feet` are nearly copies. Given the other, neither adds anything, so each alone seems
+useless. Tested as one, they are what matters.
+"""
+
+import numpy as np
+import pandas as pd
+
+import residua
+
+rng = np.random.default_rng(0)
+X = pd.DataFrame({"metres": rng.normal(size=500), "rooms": rng.normal(size=500)})
+X["feet"] = 3.28 * X["metres"] + 0.02 * rng.normal(size=500)
+y = X["metres"] + rng.normal(size=500)
+print(residua.assess(X, y, learner="linear"))
+print()
+size = {"size": ["metres", "feet"]}
+print(residua.assess(X, y, learner="linear", groups=size))

@@ -1,0 +1,37 @@
+"""The options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from residua import cli_complete
+
+TableFile = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)]
+Target = Annotated[
+    str,
+    typer.Option(
+        "--target", "-t", help="The column to explain.", autocompletion=cli_complete.columns
+    ),
+]
+Methods = Annotated[
+    str,
+    typer.Option(
+        "--methods", "-m", help="Names, comma-separated.", autocompletion=cli_complete.methods
+    ),
+]
+LearnerName = Annotated[
+    str,
+    typer.Option(
+        "--learner",
+        "-l",
+        help="A name, or such as 'boosting(trees=200, splits=4)'.",
+        autocompletion=cli_complete.learners,
+    ),
+]
+Splits = Annotated[str, typer.Option(help="5: cross-fit; 0.33: hold out a third; none: in sample.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict only.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")]

@@ -1,0 +1,57 @@
+"""The documentation: its examples run, its links lead somewhere, and the site builds in silence."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+
+
+@pytest.fixture(scope="module")
+def gallery():
+    spec = importlib.util.spec_from_file_location("gallery", ROOT / "tools" / "gallery.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_runs_says_something_and_is_a_question(path, gallery, tmp_path):
+    assert gallery.run(path, tmp_path).strip()
+    page = path.read_text(encoding="utf-8")
+    assert page.startswith('"""')
+    assert page.splitlines()[0].endswith("?")
+    drawn = re.findall(r'"(\w+\.svg)"', page)
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(drawn)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_to_a_file_leads_to_one(path):
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        built = target.startswith("gallery/")
+        assert built or "://" in target or (path.parent / target).exists(), target
+
+
+def test_every_method_has_a_page():
+    from residua import METHODS
+
+    written = {page.stem for page in (ROOT / "docs" / "methods").glob("*.md")}
+    missing = set(METHODS) - written - {"gcm+pcm"}
+    assert missing == set()
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("sphinx", reason="pip install 'residua[docs]'")
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "docs", tmp_path / "html"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    built = {page.stem for page in (tmp_path / "html").glob("**/*.html")}
+    assert {"index", "start", "choose", "api", "benchmarks", "errata", "gcm"} <= built

@@ -1,0 +1,314 @@
+"""The command line as a person meets it: colours, widths, Tab, and a file of settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hostile_strings import HOSTILE
+from residua import cli, console
+from residua.result import cell_width, plain_table
+
+RESIDUA = [sys.executable, "-m", "residua"]
+COLOUR = re.compile(r"\x1b\[(?:[0-9;]*;)?3[0-7]m|\x1b\[38;5")
+
+
+def rows():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(80, 4)), columns=["area", "lat", "lon", "价格"])
+    return frame.assign(price=2 * frame["area"] + rng.normal(size=80))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return a folder to work in, with a table."""
+    rows().to_csv(tmp_path / "homes.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RESIDUA_CONFIG", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def residua(monkeypatch, capsys):
+    """Return a function that runs a command and returns its exit code, output and errors."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["residua", *map(str, words)])
+        monkeypatch.setattr(cli, "_CONFIGURED", [])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as leaving:
+            cli.main()
+        said = capsys.readouterr()
+        return leaving.value.code or 0, said.out, said.err
+
+    return run
+
+
+QUICK = ["assess", "homes.csv", "--target", "price", "--learner", "linear"]
+
+
+def on_a_terminal(folder, *words, **environment):
+    """Return what a command shows on a terminal of 120 columns."""
+    main, child = pty.openpty()
+    settings = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", **environment}
+    settings.pop("NO_COLOR", None) if "NO_COLOR" not in environment else None
+    running = subprocess.Popen(
+        [*RESIDUA, *words], cwd=folder, stdin=child, stdout=child, stderr=child, env=settings
+    )
+    os.close(child)
+    shown = b""
+    while True:
+        try:
+            part = os.read(main, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    os.close(main)
+    assert running.wait(timeout=60) == 0
+    return shown.decode()
+
+
+# --- terminals ----------------------------------------------------------------------------------
+
+
+def test_a_terminal_has_colours_a_bar_and_the_time_left(folder):
+    shown = on_a_terminal(folder, *QUICK)
+    assert COLOUR.search(shown)
+    assert re.search(r"fitting .*\d+/\d+.*\d:\d\d:\d\d", shown)
+    assert "价格" in shown
+
+
+def test_a_pipe_has_plain_lines(residua, folder):
+    _, out, err = residua(*QUICK)
+    assert "\x1b" not in out + err
+
+
+def test_a_narrow_quiet_terminal_without_colours_leaves_effects_out(folder):
+    shown = on_a_terminal(folder, *QUICK, "--quiet", COLUMNS="70", NO_COLOR="1")
+    assert not COLOUR.search(shown)
+    assert "fitting" not in shown
+    assert "adj. p" in shown
+    assert "effect [95%]" not in shown
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    table = plain.split("\r\n\r\n")[0].splitlines()
+    assert max(map(cell_width, table)) <= 70
+
+
+def test_hostile_names_stay_on_their_line_of_a_rich_table(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "300")
+    frame = pd.DataFrame({"feature": HOSTILE, "p": [f"p{k}" for k in range(60)]})
+    console.print_table(frame)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert "\x1b" not in shown
+    ends = [line.split()[-1] for line in shown.splitlines() if line.strip()]
+    assert ends[2:] == [f"p{k}" for k in range(60)]
+    assert "[bold red]x[/bold red]" in shown
+
+
+def test_wide_letters_keep_columns_in_line():
+    lines = plain_table(pd.DataFrame({"name": ["价格", "price"], "p": ["a", "b"]})).splitlines()
+    before = [line[: line.rindex(end)] for line, end in zip(lines[1:], "ab", strict=True)]
+    assert [cell_width(text) for text in before] == [7, 7]
+
+
+# --- every command ------------------------------------------------------------------------------
+
+COMMANDS = {
+    "assess": QUICK,
+    "demo": ["demo", "--learner", "linear"],
+    "methods": ["methods"],
+    "learners": ["learners"],
+    "doctor": ["doctor"],
+    "efficiency": ["efficiency", *QUICK[1:]],
+    "plan": ["plan", *QUICK[1:]],
+    "theory": ["theory", "linear"],
+    "report": ["report", "out/results.json", "page.html"],
+    "plot": ["plot", "out/results.json", "forest.svg"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_json_is_one_document_for_every_command(command, residua, folder):
+    if command in ("report", "plot"):
+        residua(*QUICK, "--out", "out", "--quiet")
+    code, out, _ = residua(*COMMANDS[command], "--json")
+    assert code == 0
+    assert json.loads(out)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_shows_its_options(command, residua):
+    code, out, _ = residua(command, "--help")
+    assert code == 0
+    assert "--json" in out
+
+
+@pytest.mark.parametrize("command", ["assess", "efficiency", "plan", "theory", "report", "plot"])
+def test_help_shows_an_example(command, residua):
+    assert f"residua {command} " in residua(command, "--help")[1].split("Example")[1]
+
+
+def test_a_misspelt_command_or_option_gets_a_hint(residua):
+    assert "Did you mean 'assess'" in residua("asess")[2]
+    assert "--quiet" in residua("demo", "--qiet")[2]
+
+
+# --- stored results -----------------------------------------------------------------------------
+
+
+def test_a_stored_result_gives_the_same_page_again(residua, folder):
+    residua(*QUICK, "--out", "out")
+    code, out, _ = residua("report", "out/results.json", "again.html")
+    assert code == 0
+    assert "again.html" in out
+    assert (folder / "again.html").read_bytes() == (folder / "out" / "report.html").read_bytes()
+    residua("report", "out/results.json", "titled.html", "--title", "<b>My</b> homes")
+    assert "&lt;b&gt;My&lt;/b&gt; homes" in (folder / "titled.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["report", "nowhere.json"], "There is no file"),
+        (["report", "homes.csv"], "does not hold a residua result"),
+        (["plot", "out/results.json", "x.svg", "--kind", "forrest"], "Did you mean 'forest'"),
+        (["plot", "out/results.json", "x.svg", "--kind", "residuals"], "--feature"),
+        (["plot", "out/results.json", "x.bmp"], "must end in"),
+    ],
+)
+def test_what_cannot_be_shown_leaves_with_2(words, said, residua, folder):
+    residua(*QUICK, "--out", "out", "--quiet")
+    code, _, err = residua(*words)
+    assert code == cli.BAD_INPUT
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    "kind", ["forest", "p_values", "residuals", "quality", "cost", "efficiencies"]
+)
+def test_every_picture_can_be_drawn_from_the_shell(kind, residua, folder):
+    residua(*QUICK, "--out", "out", "--quiet")
+    code, _, err = residua("plot", "out/results.json", "x.svg", "--kind", kind, "--feature", "area")
+    assert (code, err) == (0, "")
+    assert (folder / "x.svg").read_text(encoding="utf-8").startswith("<?xml")
+
+
+# --- settings in a file -------------------------------------------------------------------------
+
+SETTINGS = """
+learner = "linear"
+seed = 7
+[assess]
+target = "price"
+methods = ["gcm", "loco"]
+splits = 4
+quiet = false
+[groups]
+place = ["lat", "lon"]
+"""
+
+
+def test_settings_come_from_a_file_and_the_line_wins(residua, folder):
+    (folder / "residua.toml").write_text(SETTINGS)
+    _, out, _ = residua("assess", "homes.csv", "--json")
+    about = json.loads(out)["about"]
+    assert (about["seed"], about["splits"], about["learner_text"][:6]) == (
+        7,
+        "4-fold cross-fit",
+        "Linear",
+    )
+    assert {row["feature"] for row in json.loads(out)["table"]} == {"area", "place", "价格"}
+    _, out, _ = residua("assess", "homes.csv", "--json", "--seed", "1")
+    assert json.loads(out)["about"]["seed"] == 1
+
+
+def test_the_repeat_line_holds_what_the_file_said(residua, folder):
+    (folder / "residua.toml").write_text(SETTINGS)
+    _, out, _ = residua("assess", "homes.csv", "--out", "a", "--seed=1")
+    line = next(line for line in out.splitlines() if line.startswith("Repeat"))
+    words = shlex.split(line.removeprefix("Repeat"))[1:]
+    assert words.count("--seed=1") + words.count("--seed") == 1
+    (folder / "groups.toml").write_text('place = ["lat", "lon"]')
+    (folder / "residua.toml").unlink()
+    words = ["groups.toml" if word == "residua.toml" else word for word in words]
+    first = (folder / "a" / "results.csv").read_bytes()
+    residua(*words)
+    assert (folder / "a" / "results.csv").read_bytes() == first
+
+
+def test_a_file_of_settings_can_be_named(residua, folder, monkeypatch):
+    (folder / "mine.toml").write_text('learner = "linear"\ntarget = "price"')
+    assert residua("--config", "mine.toml", "assess", "homes.csv")[0] == 0
+    monkeypatch.setenv("RESIDUA_CONFIG", "mine.toml")
+    assert residua("assess", "homes.csv")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('lerner = "linear"', "Did you mean 'learner'"),
+        ("[asses]\nseed = 1", "Did you mean 'assess'"),
+        ("[assess]\nsede = 1", "has no option 'sede'. Did you mean 'seed'"),
+        ("seed = ", "is not TOML"),
+    ],
+)
+def test_a_mistake_in_the_file_is_told_in_a_sentence(text, said, residua, folder):
+    (folder / "residua.toml").write_text(text)
+    code, out, err = residua("methods")
+    assert (code, out) == (cli.BAD_INPUT, "")
+    assert err.startswith("residua: residua.toml")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_a_missing_file_of_settings_is_told(residua, folder):
+    code, _, err = residua("--config", "nowhere.toml", "methods")
+    assert code == cli.BAD_INPUT
+    assert "nowhere.toml cannot be opened" in err
+
+
+# --- Tab ----------------------------------------------------------------------------------------
+
+
+def offered(folder, *words):
+    """Return what bash offers for the last word."""
+    settings = {
+        **os.environ,
+        "_RESIDUA_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(["residua", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    done = subprocess.run(RESIDUA, cwd=folder, env=settings, capture_output=True, text=True)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "some"),
+    [
+        (["as"], ["assess"]),
+        (["assess", "--le"], ["--learner"]),
+        (["assess", "homes.csv", "--target", "l"], ["lat", "lon"]),
+        (["assess", "homes.csv", "--learner", "bo"], ["boosting"]),
+        (["assess", "homes.csv", "--methods", "gcm,lo"], ["gcm,loco"]),
+        (["assess", "homes.csv", "--correction", "ho"], ["holm"]),
+    ],
+)
+def test_tab_offers_names(words, some, folder):
+    assert offered(folder, *words) == some
+
+
+def test_the_completion_script_can_be_shown(residua, monkeypatch):
+    _, out, _ = residua("--show-completion", "bash")
+    assert "_RESIDUA_COMPLETE=complete_bash" in out

@@ -1,0 +1,81 @@
+"""Run the examples and write a page for each: the question, the code, what it said and drew."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import os
+import shutil
+from pathlib import Path
+
+
+def write_gallery(examples: Path, folder: Path) -> list[Path]:
+    """Return the pages that were written, one an example and one that lists them."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    pages = [_page(path, folder) for path in sorted(examples.glob("*.py"))]
+    names = "\n".join(page.stem for page in pages)
+    (folder / "index.md").write_text(
+        "# Questions people ask\n\nEvery page here was run when this site was built.\n\n"
+        f"```{{toctree}}\n:maxdepth: 1\n\n{names}\n```\n",
+        encoding="utf-8",
+    )
+    return pages
+
+
+def _page(path: Path, folder: Path) -> Path:
+    source = path.read_text(encoding="utf-8")
+    told = ast.get_docstring(ast.parse(source)) or path.stem
+    question, _, story = told.partition("\n")
+    code = source.split('"""', 2)[2].strip()
+    before = set(folder.iterdir())
+    said = run(path, folder)
+    drawn = sorted(set(folder.iterdir()) - before)
+    lines = [f"# {question.strip()}", "", story.strip(), "", "```python", code, "```", ""]
+    if said.strip():
+        lines += ["```text", said.rstrip(), "```", ""]
+    lines += [f"![{question.strip()}]({picture.name})\n" for picture in drawn]
+    page = folder / f"{path.stem}.md"
+    page.write_text("\n".join(lines), encoding="utf-8")
+    return page
+
+
+def run(path: Path, folder: Path) -> str:
+    """Return what an example prints; its pictures land in the folder."""
+    said, here = io.StringIO(), Path.cwd()
+    os.chdir(folder)
+    try:
+        with contextlib.redirect_stdout(said):
+            exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), {"__name__": "x"})
+    finally:
+        os.chdir(here)
+    return said.getvalue()
+
+
+def write_tables(folder: Path) -> None:
+    """Write the pages that come from elsewhere: the errata from the theory, the benchmarks."""
+    import residua
+
+    found = residua.theory.errata()
+    rows = found[["number", "claim", "paper", "truth", "shown_by"]].values.tolist()
+    lines = ["# Errata of the paper", "",
+             "Each value is computed when this site is built; `residua theory errata` prints them.",
+             "", "| | The paper says | Value there | True value | Code |",
+             "| --- | --- | --- | --- | --- |"]  # fmt: skip
+    lines += [
+        "| " + " | ".join([*map(_cell, row[:4]), f"`{_cell(row[4])}`"]) + " |" for row in rows
+    ]
+    _write(folder / "gallery" / "errata.md", "\n".join(lines) + "\n")
+    results = folder.parent / "benchmarks" / "results.md"
+    _write(folder / "gallery" / "benchmarks.md", results.read_text(encoding="utf-8"))
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "not defined" if value != value else f"{value:.6g}"
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
