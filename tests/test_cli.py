@@ -110,7 +110,7 @@ def test_json_is_one_document_and_nothing_else(residua, quick):
     document = json.loads(out)
     assert code == cli.DONE
     assert document["selected"]["gcm"] == ["area"]
-    assert len(document["table"]) == 6
+    assert len(document["table"]) == 9
     assert "Repeat" in err
 
 

@@ -23,8 +23,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from residua.data import Rows
-from residua.engines import Array, Blend, Choices, Plan, Task, boosting
-from residua.estimators.splines import AdditiveSplines
+from residua.engines import Array, Blend, Choices, Plan, Task
 from residua.fitting import by_task, run
 from residua.learners import Auto, Boosting, Kernel, Learner, Linear, Mean, Quadratic, Splines
 from residua.randomness import stream
@@ -273,6 +272,8 @@ class Contest:
         """
         if not isinstance(learner, Splines) or learner.df != "gcv" or self.plan.data.classes:
             return learner
+        from residua.estimators.splines import AdditiveSplines
+
         data, train = self.plan.data, self.plan.folds[outer][0]
         if learner.curves != Splines().curves:
             return learner
@@ -330,6 +331,8 @@ def _leader(errors: dict[Learner, float]) -> Learner | None:
 
 def _predictions(plan: Plan, path: Sequence[Learner]) -> dict[Task, list[Array | None]]:
     """Return what each candidate of a path predicts; None where it failed."""
+    from residua.engines import boosting
+
     if all(isinstance(learner, Boosting) for learner in path) and _is_quick(plan):
         counts = [learner.trees for learner in path]  # type: ignore[attr-defined]
         return {task: list(found) for task, found in boosting.along(plan, counts).items()}
@@ -344,6 +347,8 @@ def _predictions(plan: Plan, path: Sequence[Learner]) -> dict[Task, list[Array |
 
 def _is_quick(plan: Plan) -> bool:
     """Return whether the boosting engine serves every task of a plan."""
+    from residua.engines import boosting
+
     widest = max((len(feature.columns) for feature in plan.data.features), default=0)
     return boosting.supports(plan) and plan.data.X.shape[1] > widest
 

@@ -9,7 +9,7 @@ from residua import InputError, assess, plots
 
 @pytest.fixture(scope="module")
 def result(small_data):
-    return assess(*small_data, learner="linear")
+    return assess(*small_data, learner="linear", methods=["gcm", "loco"])
 
 
 @pytest.fixture(scope="module")

@@ -215,6 +215,8 @@ def get_methods(
     >>> [method.name for method in get_methods("gcm, knockoffs(fdr=0.1)")]
     ['gcm', 'knockoffs(fdr=0.1)']
     """
+    if validity not in VALIDITIES:
+        raise InputError(f"validity={validity!r} is not known.{did_you_mean(validity, VALIDITIES)}")
     if isinstance(names, str):
         default = IN_SAMPLE_METHODS if in_sample else DEFAULT_METHODS
         names = default if names == "default" else split_names(names)
@@ -249,8 +251,6 @@ def _written(name: str, given: dict[str, Any]) -> str:
 
 def _valid_loco(validity: str) -> Method:
     """Return LOCO with the null distribution the user chose."""
-    if validity not in VALIDITIES:
-        raise InputError(f"validity={validity!r} is not known.{did_you_mean(validity, VALIDITIES)}")
     plain = METHODS["loco"]
     assert isinstance(plain, Method)
     if validity == "zipper":

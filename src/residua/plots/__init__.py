@@ -1,9 +1,9 @@
 """Pictures: a Result, a stability run or a tidy table in, matplotlib Axes out."""
 
 from residua.plots.efficiency import efficiencies, power_curves, theory_bars
+from residua.plots.rates import selection_rates
 from residua.plots.results import cost, forest, p_values, quality, residuals, stability
 from residua.plots.saving import save
-from residua.plots.stability import selection_rates
 from residua.plots.study import metric_panels, p_value_panels, ratio_bars, sweep_panels
 
 __all__ = [
