@@ -274,12 +274,14 @@ def _better(read: _Tables) -> Iterator[str]:
     yield BETTER
     shown = []
     for mode in ("paper", "ours"):
+        draws = {(r["data"], r["learner"]): r["seeds"] for r in read.rows(f"{mode}_errors")}
         for row in read.rows(f"{mode}_orderings"):
             shown.append(
                 [
                     row["data"],
                     mode,
                     row["learner"],
+                    str(draws[row["data"], row["learner"]]),
                     f"{row['gcm_better']:.2f} ({row['same']:.2f})",
                     f"{row['gap']:.2g} ± {row['gap_sd']:.2g}",
                     _number(row["all_features"]),
@@ -289,8 +291,8 @@ def _better(read: _Tables) -> Iterator[str]:
             )
     order = [known.dataset for known in PUBLISHED.values()]
     shown.sort(key=lambda cells: (order.index(cells[0]), cells[1] != "paper"))
-    columns = ["data", "mode", "learner", "GCM better (same)", "gap", "error, all features",
-               "selected GCM / LOCO", "wavering GCM / LOCO"]  # fmt: skip
+    columns = ["data", "mode", "learner", "draws", "GCM better (same)", "gap",
+               "error, all features", "selected GCM / LOCO", "wavering GCM / LOCO"]  # fmt: skip
     yield from _table(columns, shown)
 
 
