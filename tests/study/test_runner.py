@@ -83,7 +83,8 @@ def _tasks_in(store):
 
 @pytest.mark.slow
 def test_the_command_killed_at_twenty_instants_ends_with_the_same_table(tmp_path):
-    (tmp_path / "study.toml").write_text(TOML.replace("repeats = 3", "repeats = 1000"))
+    many = TOML.replace("repeats = 3", "repeats = 1000").replace(', "lasso"', "")
+    (tmp_path / "study.toml").write_text(many)
     store, seen = tmp_path / "study.sqlite", 0
     rng = np.random.default_rng(1)
     for _ in range(20):
