@@ -93,7 +93,8 @@ def test_a_text_column_of_four_levels_is_one_feature(name):
     frame = pd.DataFrame({f"x{j}": rng.normal(size=300) for j in range(5)} | {"type": kind})
     y = 2.0 * (kind == "house") + frame["x0"] + 0.5 * rng.normal(size=300)
     learner = METHODS[name].learners[0] if getattr(METHODS[name], "learners", ()) else "linear"
-    table = assess(frame, y, learner=learner, methods=[name]).table.set_index("feature")
+    result = assess(frame, y, learner=learner, methods=[name]).only(name)
+    table = result.table.set_index("feature")
     assert table.index.tolist() == ["x0", "x1", "x2", "x3", "x4", "type"]
     assert table.loc["type", "status"] == "ok"
     if name != "knockoffs":  # of six features two are too few for knockoffs at .2

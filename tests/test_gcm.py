@@ -139,7 +139,7 @@ def test_gcm_is_blind_to_an_even_effect_and_says_that_loco_is_not():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(500, 3))
     y = X[:, 0] ** 2 + X[:, 1] + 0.5 * rng.normal(size=500)
-    result = assess(X, y, learner="boosting")
+    result = assess(X, y, learner="boosting", methods=["gcm", "loco"])
     assert "x0" in result.selected["loco"]
     assert "x0" not in result.selected["gcm"]
     assert any("even" in alert and "'x0'" in alert for alert in result.alerts)

@@ -126,13 +126,13 @@ class Job:
     def run(self, progress: Progress | None = None) -> Result:
         """Return the result."""
         plans = [self.plan(repeat, progress) for repeat in range(self.options.repeats)]
-        return self.conclude([fit_residuals(plan) for plan in plans])
+        return self.conclude(plans[0], [fit_residuals(plan) for plan in plans])
 
-    def conclude(self, fitted: Sequence[Residuals]) -> Result:
-        """Return the result of what the models of each repeat left over."""
+    def conclude(self, plan: Plan, fitted: Sequence[Residuals]) -> Result:
+        """Return the result of what the models of each repeat left over, the plan's first."""
         chosen = choose(self.methods, self.data, self.options.seed)
         checked = self.options.check and not self.options.in_sample
-        left = leftover(self.plan(0), fitted[0]) if checked else None
+        left = leftover(plan, fitted[0]) if checked else None
         return conclude(fitted, self.learner, self.methods, self.options, chosen, left)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residua.choosing import choose
 from residua.data import Dataset, Index, Rows, as_slice
 from residua.engines import Choices, Outcome, Plan, Task, plain
 from residua.fitting import by_task, engine_for, run
@@ -158,6 +157,8 @@ def fit_residuals(plan: Plan) -> Residuals:
     """Return what every regression of the plan leaves over, each fitted once."""
     engine, begin = engine_for(plan), time.perf_counter()
     if isinstance(plan.learner, Auto):
+        from residua.choosing import choose
+
         plan = replace(plan, choices=choose(plan))
     seconds = time.perf_counter() - begin
     residuals = gather(plan, run(plan))

@@ -15,6 +15,8 @@ from residua.efficiency.empirical import (
     signal,
 )
 
+BOTH = ["gcm", "loco"]
+
 
 def linear_model(noise=1.0):
     covariance = np.eye(3)
@@ -81,7 +83,7 @@ def test_the_advice_is_in_words(table):
 
 def test_gcm_is_told_to_be_blind_to_an_even_effect():
     X, y = Model([lambda x: x**2, lambda x: x], noise=0.5).draw(1000, seed=0)
-    found = residua.efficiency(assess(X, y, learner="splines"))
+    found = residua.efficiency(assess(X, y, learner="splines", methods=BOTH))
     assert found["advice"].iloc[0].startswith("GCM is blind here")
     assert found["are"].iloc[0] < 0.2
 
@@ -124,7 +126,9 @@ def coverage(runs, n_rows):
     hits = {"are": 0, "assumption_a": 0}
     for seed in range(runs):
         X, y = model.draw(n_rows, seed=seed)
-        found = residua.efficiency(assess(X, y, learner="linear", seed=seed)).set_index("feature")
+        found = residua.efficiency(
+            assess(X, y, learner="linear", methods=BOTH, seed=seed)
+        ).set_index("feature")
         for name in ("x1", "x2"):
             row = found.loc[name]
             hits["are"] += row["low"] <= theory.loc[name, "are_gcm_loco"] <= row["high"]
@@ -169,7 +173,7 @@ def test_heavy_tails_are_flagged_in_nine_of_ten_runs(name):
 
 def test_the_flag_is_in_the_table_and_in_the_advice():
     X, y = Model([lambda x: x**3, lambda x: x], noise=0.1).draw(1000, seed=0)
-    row = residua.efficiency(assess(X, y, learner="splines(df=8)")).iloc[0]
+    row = residua.efficiency(assess(X, y, learner="splines(df=8)", methods=BOTH)).iloc[0]
     assert row["flag"] == "heavy tails"
     assert "rough" in row["advice"]
 
@@ -199,11 +203,13 @@ def test_groups_and_classes_have_an_efficiency_and_no_assumption():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(400, 4)), columns=list("abcd"))
     y = X["a"] + X["b"] + rng.normal(size=400)
-    found = residua.efficiency(assess(X, y, learner="linear", groups={"ab": ["a", "b"]}))
+    found = residua.efficiency(
+        assess(X, y, learner="linear", methods=BOTH, groups={"ab": ["a", "b"]})
+    )
     row = found[found["feature"] == "ab"].iloc[0]
     assert np.isfinite(row["are"])
     assert np.isnan(row["assumption_a"])
-    classes = residua.efficiency(assess(X, y > 0, learner="linear"))
+    classes = residua.efficiency(assess(X, y > 0, learner="linear", methods=BOTH))
     assert classes["assumption_a"].isna().all()
 
 

@@ -288,7 +288,9 @@ def many(n_features):
     X = rng.normal(size=(400, n_features))
     names = [f"a feature named {k}" for k in range(n_features)]
     frame = pd.DataFrame(X, columns=names)
-    result = assess(frame, X[:, 0] + rng.normal(size=400), learner="linear(ridge=1.0)")
+    result = assess(
+        frame, X[:, 0] + rng.normal(size=400), learner="linear(ridge=1.0)", methods=["gcm", "loco"]
+    )
     copies = ("dropout", "permutation", "lazy", "pcm", "weighted_gcm")
     tables = [result.table[result.table["method"] == "loco"].assign(method=m) for m in copies]
     scores = dict.fromkeys(copies, result.scores["loco"])

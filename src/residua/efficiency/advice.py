@@ -66,7 +66,7 @@ def efficiency(
     --------
     >>> import residua
     >>> X, y = residua.draw("linear", n_rows=500, seed=0, noise=1.0)
-    >>> table = residua.efficiency(residua.assess(X, y, learner="linear"))
+    >>> table = residua.efficiency(residua.assess(X, y, learner="linear", methods="gcm,loco"))
     >>> table[["feature", "method", "rival"]].iloc[0].tolist()
     ['x1', 'gcm', 'loco']
     """

@@ -30,12 +30,12 @@ def assess_on_dask(where: Any, X: Any, y: Any = None, **settings: Any) -> Result
 def run_on_dask(job: Job, where: Any, progress: Progress | None = None) -> Result:
     """Return the result of a run that has been checked; a worker that dies costs its folds only."""
     with client_of(where, max(2, job.n_jobs)) as client:
-        fitted = _fitted(client, job, progress)
-    return job.conclude(fitted)
+        plans = [job.plan(repeat) for repeat in range(job.options.repeats)]
+        fitted = _fitted(client, job, plans, progress)
+    return job.conclude(plans[0], fitted)
 
 
-def _fitted(client: Any, job: Job, progress: Progress | None) -> list[Residuals]:
-    plans = [job.plan(repeat) for repeat in range(job.options.repeats)]
+def _fitted(client: Any, job: Job, plans: list[Plan], progress: Progress | None) -> list[Residuals]:
     # A choice of learners, and targets that models suggest, need all folds in one place.
     if job.learner.name in WHOLE or any(plan.needs & EXTRA for plan in plans):
         wanted = [(repeat, -1) for repeat in range(len(plans))]
