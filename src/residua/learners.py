@@ -291,7 +291,7 @@ class Estimator(Learner):
         return {"name": self.name, "estimator": repr(self)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Auto(Learner):
     """The best of several learners, for y and for each feature apart, by cross-validation.
 
@@ -318,6 +318,10 @@ class Auto(Learner):
         object.__setattr__(self, "candidates", learners)
         if not isinstance(self.stack, bool):
             raise InputError(f"Auto(stack={self.stack!r}) must be True or False.")
+
+    def __repr__(self) -> str:
+        given = [f"candidates={list(self.candidates)}"] if self.candidates else []
+        return f"Auto({', '.join([*given, *(['stack=True'] if self.stack else [])])})"
 
     def check(self, *, n_classes: int, weighted: bool) -> None:
         """Raise a sentence where a candidate cannot serve."""
