@@ -154,13 +154,16 @@ def test_the_command_prints_errors_and_frequencies_and_writes_files(
 ):
     path, out = tmp_path / "t.csv", tmp_path / "out"
     table[0].assign(y=table[1]).to_csv(path, index=False)
+    page = tmp_path / "page.html"
     words = ("stability", str(path), "--target", "y", "--learners", "linear, linear(ridge=0.1)")
+    words += ("--report", str(page))
     code, said, _ = run(monkeypatch, capsys, *words, "--seeds", "2", "--out", str(out))
     assert code == 0
     assert "Linear(ridge=0.1)" in said
     assert "all features" in said
     names = ["errors.csv", "frequencies.csv", "rates.svg", "results.json", "table.csv"]
     assert sorted(p.name for p in out.iterdir()) == names
+    assert "Linear(ridge=0.1)" in page.read_text(encoding="utf-8")
     code, said, _ = run(monkeypatch, capsys, *words, "--seeds", "2", "--json")
     assert json.loads(said) == json.loads((out / "results.json").read_text())
     code, said, _ = run(monkeypatch, capsys, *words, "--paper", "--json")

@@ -45,6 +45,7 @@ def register(app: typer.Typer) -> None:
         out: Annotated[
             Path | None, typer.Option(help="A folder for the tables, results.json and a picture.")
         ] = None,
+        report: Annotated[Path | None, typer.Option(help="Where the HTML page goes.")] = None,
         seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
         jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")] = 1,
         as_json: AsJson = False,
@@ -67,6 +68,10 @@ def register(app: typer.Typer) -> None:
             )  # fmt: skip
         if out is not None:
             write(found, out)
+        if report is not None:
+            from residua.report import write_report
+
+            write_report(found, report)
         print(json.dumps(found.to_dict(), allow_nan=False) if as_json else str(found))
 
 

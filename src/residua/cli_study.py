@@ -101,6 +101,9 @@ def export(
     versus: Annotated[
         str, typer.Option(help="gcm,loco writes their paired differences instead.")
     ] = "",
+    report: Annotated[
+        Path | None, typer.Option(help="Where an HTML page of the study goes, beside the CSV.")
+    ] = None,
 ) -> None:
     """Write the study's table as CSV: a row per scenario, learner, repeat, method and feature.
 
@@ -115,6 +118,13 @@ def export(
         raise InputError(f"--what {what} is not one of {', '.join(kinds)}.")
     with readable(store) as opened:
         _ = opened.identity
+        if report is not None:
+            from residua.report import write_report
+
+            write_report(Study.read(opened), report)
+            print(f"Report  {report}", file=sys.stderr)
+            if out is None:
+                return
         if what == "table" and not versus:
             rows = write_table(opened, out)
         else:

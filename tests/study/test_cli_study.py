@@ -53,6 +53,14 @@ def test_export_writes_the_table_and_its_metrics(residua_study, store, tmp_path)
     assert (code, err.count("\n")) == (2, 1)
 
 
+def test_a_study_has_a_page_of_its_own(residua_study, store, tmp_path):
+    code, out, err = residua_study("export", "--store", store, "--report", "study.html")
+    assert (code, out, err) == (0, "", "Report  study.html\n")
+    page = (tmp_path / "study.html").read_text(encoding="utf-8")
+    assert "<table" in page
+    assert "gcm" in page
+
+
 def test_status_tells_people_and_programs(residua_study, store):
     code, out, _ = residua_study("status", "--store", store)
     assert code == 0
