@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from residua import datasets
 from residua.errors import InputError
 from residua.study.published import METHODS, PUBLISHED, Published
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 Rows = list[dict[str, Any]]
 NAMES = {"gcm": "GCM", "loco": "LOCO"}
+# A verdict, and how it is said of several.
+VERDICTS = {"holds": "hold", "depends on the learner": "depend on the learner", "fails": "fail"}
 
 
 HEAD = """\
@@ -26,8 +29,9 @@ Six tables (`residua datasets` tells where they come from). For each of five fol
 selected on the training part, the learner is refitted on what was selected, and the error is that
 on the fold left out (`residua.refit`, `residua stability`). The paper's mode selects in sample,
 two-sided, at a raw p < .05; ours cross-fits within the training part, tests a gain one-sided and
-corrects for the number of features (Benjamini-Hochberg). In our mode the 240 copies of rows in the
-wine table stay in one fold with their originals.
+corrects for the number of features (Benjamini-Hochberg). In our mode rows that depend on each other
+stay in one fold and count as a cluster: the 240 copies of rows in the wine table with their
+originals, and each week of the gas turbine's hours ("independent units" below says what was done).
 """
 AGREEMENT = """\
 ## The paper's errors beside ours
@@ -74,7 +78,8 @@ mode here, how often when each selection is cross-fitted and corrected, and the 
 the cross-fitted test on all rows (3 cross-fits, twice the median p), with the paper's learner and
 with the learner that predicts best out of fold. A statement **holds** where the test with the
 paper's learner and the one with the best learner both reject at .05; it **depends on the learner**
-where one does; it **fails** where none does.
+where one does; it **fails** where none does. A rejection is worth what the regressions behind it
+are worth, so each table begins with the share of the target that a learner explains out of fold.
 """
 CATEGORY = """\
 ## A category is one feature
@@ -187,7 +192,7 @@ def _in_short(read: _Tables) -> Iterator[str]:
         )
     tested = [known for known in PUBLISHED.values() if read.has("ours_tests", known.dataset)]
     verdicts = [verdict for known in tested for *_, verdict in _judged(read, known)[1]]
-    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
+    counts = ", ".join(f"{verdicts.count(v)} {words}" for v, words in VERDICTS.items())
     yield f"- Of {len(verdicts)} statements about a feature, a learner and a method: {counts}."
     yield ""
 
@@ -336,11 +341,18 @@ def _of_data(read: _Tables, known: Published) -> Iterator[str]:
     tests = read.rows("ours_tests", data=known.dataset)
     shares = {row["learner"]: row["r2"] for row in tests}
     told = ", ".join(f"{learner} {share:.2f}" for learner, share in shares.items())
-    yield f"Explained out of fold: {told}. Best: {best}."
+    units = int(tests[0]["units"])
+    yield f"Explained out of fold: {told}. Best: {best}. Independent units: {units:,}."
+    if known.dataset == "gas_turbine_2013" and units == datasets.entry(known.dataset).n_rows:
+        yield (
+            "Its rows are hours in the order of time and were taken as independent here, so its "
+            f"p-values are too small. With weeks as clusters: `python tools/real_data.py ours "
+            f"--only {known.table}`."
+        )
     yield ""
     for claim in dict.fromkeys(cells[0] for cells in judged):
         verdicts = [cells[-1] for cells in judged if cells[0] == claim]
-        said = ", ".join(f"{verdicts.count(v)} × {v}" for v in dict.fromkeys(verdicts))
+        said = ", ".join(f"{verdicts.count(v)} {VERDICTS[v]}" for v in VERDICTS if v in verdicts)
         yield f"- “{claim}”: {said}."
     yield from _changes(read, known.dataset, tests)
     yield ""
