@@ -110,6 +110,7 @@ def test_verdicts_are_corrected_tests_on_all_rows(made_up):
     assert {"rm", "lstat"} <= set(chosen)
     assert len(chosen) < 5
     assert found["r2"].iloc[0] > 0.8
+    assert set(found["units"]) == {120}
 
 
 def test_copies_of_a_row_and_weeks_of_hours_share_a_cluster(houses):

@@ -320,18 +320,21 @@ def verdicts(
     """Return every feature's cross-fitted test on all rows, corrected for the number of features.
 
     `r2` is the share of the target that the learner explains out of fold: of two learners that
-    disagree the one with the larger share is the one to believe.
+    disagree the one with the larger share is the one to believe. `units` counts the rows, or the
+    clusters of rows that depend on each other.
     """
     import pandas as pd
 
     known = published(name)
     chosen = _learners(known, learners)
     X, y = datasets.load(known.dataset)
+    clusters = dependent_rows(known.dataset, X)
+    units = len(X) if clusters is None else len(set(clusters.tolist()))
     tables = []
     for label, learner in chosen.items():
         result = assess(
             X, y, learner=learner, methods=list(methods), repeats=repeats, seed=seed,
-            task="regression", clusters=dependent_rows(known.dataset, X),
+            task="regression", clusters=clusters,
             groups=datasets.groups(known.dataset) if grouped else None,
         )  # fmt: skip
         full = result.quality.loc[result.quality["regression"] == "y given all", "r2"]
@@ -342,8 +345,9 @@ def verdicts(
                 learner=label,
                 setting=str(result.about["learner_text"]),
                 r2=float(full.iloc[0]) if len(full) else float("nan"),
+                units=units,
             )
         )
     found = pd.concat(tables, ignore_index=True)
-    first = ["data", "learner", "setting", "r2"]
+    first = ["data", "learner", "setting", "r2", "units"]
     return found[[*first, *(c for c in found.columns if c not in first)]]

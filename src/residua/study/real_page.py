@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from residua import datasets
 from residua.errors import InputError
 from residua.study.published import METHODS, PUBLISHED, Published
 
@@ -30,7 +31,7 @@ on the fold left out (`residua.refit`, `residua stability`). The paper's mode se
 two-sided, at a raw p < .05; ours cross-fits within the training part, tests a gain one-sided and
 corrects for the number of features (Benjamini-Hochberg). In our mode rows that depend on each other
 stay in one fold and count as a cluster: the 240 copies of rows in the wine table with their
-originals, and each week of the gas turbine's hours.
+originals, and each week of the gas turbine's hours ("independent units" below says what was done).
 """
 AGREEMENT = """\
 ## The paper's errors beside ours
@@ -340,7 +341,14 @@ def _of_data(read: _Tables, known: Published) -> Iterator[str]:
     tests = read.rows("ours_tests", data=known.dataset)
     shares = {row["learner"]: row["r2"] for row in tests}
     told = ", ".join(f"{learner} {share:.2f}" for learner, share in shares.items())
-    yield f"Explained out of fold: {told}. Best: {best}."
+    units = int(tests[0]["units"])
+    yield f"Explained out of fold: {told}. Best: {best}. Independent units: {units:,}."
+    if known.dataset == "gas_turbine_2013" and units == datasets.entry(known.dataset).n_rows:
+        yield (
+            "Its rows are hours in the order of time and were taken as independent here, so its "
+            f"p-values are too small. With weeks as clusters: `python tools/real_data.py ours "
+            f"--only {known.table}`."
+        )
     yield ""
     for claim in dict.fromkeys(cells[0] for cells in judged):
         verdicts = [cells[-1] for cells in judged if cells[0] == claim]
