@@ -30,6 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 STORE, PAGE = ROOT / "benchmarks" / "validity.csv", ROOT / "docs" / "validity.md"
 SIZES = (250, 500, 1000)
 LEVEL = 0.05
+# Of fewer runs no verdict is given.
+ENOUGH = 100
 # A run: what was measured, in which cell, by whom, which run, and the numbers.
 FIELDS = ("part", "cell", "n", "who", "run", "gcm", "pcm", "both", "alarm")
 LEARNERS = {"auto": "auto", "stumps": "boosting"}
@@ -227,6 +229,8 @@ def nulls_table(lines: list[dict[str, str]]) -> Iterator[str]:
             worst = max(float(rate(own, name)) for name in ("gcm", "pcm", "both"))
             alarm = mean_of(own, "alarm")
             verdict = "holds" if worst <= 0.07 else "alarmed" if alarm >= 0.8 else "**fails**"
+            if len(own) < ENOUGH:
+                verdict = "too few runs"
             cells = [words(cell), str(n), *(rate(own, m) for m in ("gcm", "pcm", "both"))]
             cells.append(f"{alarm:.2f}")
             cells += [rate(fixed, "gcm"), rate(fixed, "both")] if fixed else ["–", "–"]
