@@ -413,6 +413,40 @@ def test_an_interrupt_leaves_with_130_and_no_files(table, tmp_path):
     assert list((tmp_path / "out").iterdir()) == []
 
 
+SWALLOWS = """
+import sys, time
+from residua import cli
+
+cli.GRACE = 0.3
+
+@cli.app.command()
+def swallow():
+    print("ready", flush=True)
+    for _ in range(60):
+        try:
+            time.sleep(1)
+        except KeyboardInterrupt:  # as a compiler's callback does
+            pass
+
+sys.argv = ["residua", "swallow"]
+cli.main()
+"""
+
+
+def test_an_interrupt_that_is_swallowed_ends_the_command_all_the_same():
+    running = subprocess.Popen(
+        [sys.executable, "-c", SWALLOWS],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert running.stdout.readline() == "ready\n"
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=30)
+    assert (running.returncode, err) == (cli.INTERRUPTED, f"residua: {cli.STOPPED}\n")
+
+
 def test_a_reader_that_goes_away_is_no_trouble(table):
     words = ["assess", table, "--target", "price", "--learner", "linear"]
     running = subprocess.Popen(

@@ -5,8 +5,13 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
 import shlex
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,6 +41,8 @@ EXAMPLES = """Examples:
   residua assess listings.csv -t price -m gcm,loco,knockoffs --out results
   residua assess trial.parquet -t cured -l 'boosting(trees=300)' --clusters clinic --json
 """
+# So many seconds an interrupt has to end a command in good order.
+GRACE = 3.0
 STOPPED = "Interrupted. No results were written; the same command starts over."
 
 app = typer.Typer(
@@ -56,7 +63,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # a terminal without the letter shows its number
             stream.reconfigure(errors="backslashreplace")
     try:
-        app(prog_name="residua")
+        with _heard():
+            app(prog_name="residua")
     except InputError as error:
         _leave(str(error), BAD_INPUT)
     except MissingExtra as error:
@@ -76,6 +84,36 @@ def main() -> None:
         if leaving.code == INTERRUPTED:  # typer caught the interrupt before us
             _leave(STOPPED, INTERRUPTED)
         raise
+
+
+@contextmanager
+def _heard() -> Iterator[None]:
+    """Make sure that Ctrl-C ends the command, wherever it strikes.
+
+    An interrupt that strikes inside a callback of the compiler is swallowed there, so a clock
+    that it sets going ends the process if nothing else does.
+    """
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield  # who started us wants it otherwise
+        return
+
+    def stop(*_: Any) -> None:
+        clock = threading.Timer(GRACE, _give_up)
+        clock.daemon = True
+        clock.start()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _give_up() -> None:
+    print(f"residua: {STOPPED}", file=sys.stderr, flush=True)
+    os._exit(INTERRUPTED)
 
 
 def _leave(message: str, code: int) -> None:
@@ -189,7 +227,10 @@ def demo(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Test the features of a bundled table: what drives diabetes a year on?"""
+    """Test the features of a bundled table: what drives diabetes a year on?
+
+    Example: residua demo --out somewhere
+    """
     from sklearn.datasets import load_diabetes
 
     frame = load_diabetes(as_frame=True, scaled=False).frame.rename(
@@ -202,7 +243,10 @@ def demo(
 
 @app.command()
 def methods(as_json: AsJson = False) -> None:
-    """List the tests."""
+    """List the tests.
+
+    Example: residua methods --json
+    """
     from residua.methods import METHODS
 
     _listing(
@@ -221,7 +265,10 @@ def methods(as_json: AsJson = False) -> None:
 
 @app.command()
 def learners(as_json: AsJson = False) -> None:
-    """List the learners and their settings."""
+    """List the learners and their settings.
+
+    Example: residua learners, then residua assess TABLE --target y --learner "boosting(trees=200)"
+    """
     from residua.learners import LEARNERS
 
     _listing(
@@ -235,7 +282,10 @@ def learners(as_json: AsJson = False) -> None:
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """Tell what is installed and how to get what is not."""
+    """Tell what is installed and how to get what is not.
+
+    Example: residua doctor
+    """
     from importlib.metadata import PackageNotFoundError, version
 
     wanted = {

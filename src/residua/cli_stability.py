@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from residua.cli_options import AsJson, Quiet
 from residua.errors import InputError
 
 if TYPE_CHECKING:
     from residua.refit import Refit
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -48,6 +47,7 @@ def register(app: typer.Typer) -> None:
         report: Annotated[Path | None, typer.Option(help="Where the HTML page goes.")] = None,
         seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
         jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")] = 1,
+        quiet: Quiet = False,
         as_json: AsJson = False,
     ) -> None:
         """Select on parts of TABLE, refit on what was selected, measure on the rows left out.
@@ -60,7 +60,7 @@ def register(app: typer.Typer) -> None:
         frame, target = _table(table, target, drop)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
-        with console.progress_bar(hidden=as_json) as progress:
+        with console.progress_bar(hidden=quiet or as_json) as progress:
             found = refit(
                 frame, target, learners=learners, methods=methods, folds=folds,
                 threshold=threshold, seeds=seeds, seed=seed, n_jobs=jobs, progress=progress,

@@ -84,7 +84,10 @@ def resume(
 
 
 def status(store: StoreFile = Path("study.sqlite"), as_json: AsJson = False) -> None:
-    """Tell how far a study is, also while it runs."""
+    """Tell how far a study is, also while it runs.
+
+    Example: residua study status --store study.sqlite
+    """
     from residua.study.runner import standing
     from residua.study.store import readable
 
@@ -104,6 +107,7 @@ def export(
     report: Annotated[
         Path | None, typer.Option(help="Where an HTML page of the study goes, beside the CSV.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write the study's table as CSV: a row per scenario, learner, repeat, method and feature.
 
@@ -125,18 +129,21 @@ def export(
             print(f"Report  {report}", file=sys.stderr)
             if out is None:
                 return
-        if what == "table" and not versus:
+        if what == "table" and not versus and (out is not None or not as_json):
             rows = write_table(opened, out)
         else:
             found = Study.read(opened)
             frame = found.paired(*_two(versus)) if versus else getattr(found, what)
             rows = len(frame)
-            if out is None:
+            if out is None and as_json:
+                print(frame.to_json(orient="records"))
+            elif out is None:
                 print(frame.to_csv(index=False), end="")
             else:
                 write_csv(frame, out)
     if out is not None:
-        print(f"{plural(rows, 'row')} in {out}")
+        said = {"rows": rows, "out": str(out)}
+        print(json.dumps(said) if as_json else f"{plural(rows, 'row')} in {out}")
 
 
 def _two(text: str) -> tuple[str, str]:

@@ -53,6 +53,16 @@ def test_export_writes_the_table_and_its_metrics(residua_study, store, tmp_path)
     assert (code, err.count("\n")) == (2, 1)
 
 
+def test_an_export_can_be_one_json_document(residua_study, store):
+    code, out, _ = residua_study("export", "--store", store, "--what", "runs", "--json")
+    assert code == 0
+    assert {"method", "tp", "seconds"} <= json.loads(out)[0].keys()
+    code, out, _ = residua_study("export", "--store", store, "--json")
+    assert len(json.loads(out)) == 320
+    _, out, _ = residua_study("export", "--store", store, "--out", "t.csv", "--json")
+    assert json.loads(out) == {"rows": 320, "out": "t.csv"}
+
+
 def test_a_study_has_a_page_of_its_own(residua_study, store, tmp_path):
     code, out, err = residua_study("export", "--store", store, "--report", "study.html")
     assert (code, out, err) == (0, "", "Report  study.html\n")
