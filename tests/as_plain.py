@@ -1,30 +1,14 @@
 """What tests of engines share: a comparison with the plain engine."""
 
-from dataclasses import replace
-
 import numpy as np
 
+from residua import fitting
 from residua.engines import plain
 
 
 def by_task(plan, outcomes):
-    """Return an outcome for each task, where one may have answered several."""
-    single = []
-    for outcome in outcomes:
-        tasks = plan.tasks[len(single) : len(single) + outcome.count]
-        if outcome.count == 1 and outcome.left is None:
-            single.append(outcome)
-            continue
-        data, test, need = plan.data, plan.folds[tasks[0].fold][1], tasks[0].need
-        owned = [list(plan.targets_of(task.feature)) for task in tasks]
-        prediction = outcome.prediction
-        if outcome.left is not None:
-            target = data.y[test] if need[0] == "y" else data.X[np.ix_(test, np.hstack(owned))].T
-            prediction = target - outcome.left
-        parts = np.split(prediction, np.cumsum([len(c) for c in owned])[:-1])
-        rows = prediction if need[0] == "y" else [part.T for part in parts]
-        single += [replace(outcome, prediction=row, left=None, count=1) for row in rows]
-    return single
+    """Return an outcome for each task in order, where one may have answered several."""
+    return list(fitting.by_task(plan, outcomes).values())
 
 
 def assert_as_plain(engine, plan, tolerance=1e-8):

@@ -204,7 +204,7 @@ class Contest:
             loss = data.loss(prediction, test)
         else:
             own = list(data.features[key].columns)
-            gap = (data.X[test][:, own] - prediction) ** 2
+            gap = (data.X[:, own][test] - prediction) ** 2
             loss = (gap / self.spread[own]).mean(axis=1)
         if data.weights is not None:
             loss = loss * data.weights[test]
@@ -220,7 +220,7 @@ class Contest:
             left = np.reshape(data.left(prediction, test), (len(test), -1))
         else:
             own = list(data.features[key].columns)
-            left = (data.X[test][:, own] - prediction) / np.sqrt(self.spread[own])
+            left = (data.X[:, own][test] - prediction) / np.sqrt(self.spread[own])
         if data.weights is not None:
             left = left * np.sqrt(data.weights[test])[:, None]
         kept = self.left.setdefault((key, learner), [np.empty(0)] * len(self.inner.folds))

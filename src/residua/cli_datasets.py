@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+from residua.cli_options import AsJson
 
 
 def register(app: typer.Typer) -> None:

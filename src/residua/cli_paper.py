@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from residua.cli_study import AsJson, Dask, Jobs, Quiet, progress, stopping_at
+from residua.cli_options import AsJson, Jobs
+from residua.cli_study import Dask, Quiet, progress, stopping_at
 from residua.errors import InputError
 
 if TYPE_CHECKING:

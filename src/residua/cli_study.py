@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from residua.cli_options import AsJson, Jobs
 from residua.errors import InputError, Interrupted, plural
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 SOME_FAILED = 3
 StudyFile = Annotated[Path, typer.Argument(help="A study in TOML.", show_default=False)]
 StoreFile = Annotated[Path, typer.Option("--store", "-s", help="The SQLite file of the study.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")]
 Dask = Annotated[
     str | None, typer.Option("--dask", help="A scheduler such as tcp://host:8786, or local.")
 ]
@@ -31,7 +31,6 @@ Shard = Annotated[
 ]
 New = Annotated[bool, typer.Option("--new", help="Start over where the store holds another study.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
 def register(app: typer.Typer) -> None:

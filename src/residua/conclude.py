@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
+# Of every table of tests.
+COLUMNS = (
+    "method", "feature", "estimate", "std_error", "low", "high", "statistic", "p_value",
+    "p_adjusted", "selected", "status", "df", "effect", "effect_low", "effect_high",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Options:
     """How the rows are split and how scores are turned into verdicts."""
@@ -242,30 +249,18 @@ def _selected(
 
 def _chosen_rows(method: Chooser, data: Dataset, choice: Choice, options: Options) -> pd.DataFrame:
     """Return the tidy rows of a chooser; what only a test has stays empty."""
-    import pandas as pd
-
-    empty = np.full(data.n_features, np.nan)
     selected = choice.selected
     if options.top is not None:
+        empty = np.full(data.n_features, np.nan)
         selected = strongest(empty, choice.statistic, options.top)
-    return pd.DataFrame(
-        {
-            "method": method.name,
-            "feature": data.names,
-            "estimate": choice.statistic,
-            "std_error": empty,
-            "low": empty,
-            "high": empty,
-            "statistic": choice.statistic,
-            "p_value": empty,
-            "p_adjusted": empty,
-            "selected": selected,
-            "status": ["ok" if feature.columns else "constant" for feature in data.features],
-            "df": np.zeros(data.n_features, dtype=np.intp),
-            "effect": choice.statistic,
-            "effect_low": empty,
-            "effect_high": empty,
-        }
+    return _bare_rows(
+        method.name,
+        data,
+        estimate=choice.statistic,
+        statistic=choice.statistic,
+        selected=selected,
+        status=["ok" if feature.columns else "constant" for feature in data.features],
+        effect=choice.statistic,
     )
 
 
@@ -273,34 +268,30 @@ def _combined_rows(
     method: Combination, data: Dataset, parts: list[pd.DataFrame], options: Options
 ) -> pd.DataFrame:
     """Return the tidy rows of a combination: p-values, and a statistic of the same level."""
-    import pandas as pd
-
-    empty = np.full(data.n_features, np.nan)
     p_value = np.minimum(1.0, len(parts) * np.min([part["p_value"] for part in parts], axis=0))
     statistic = normal_quantile(p_value / 2)
     adjusted = adjust(p_value, options.correction)
     statuses = list(zip(*(part["status"].tolist() for part in parts), strict=True))
     status = ["ok" if "ok" in own else own[0] for own in statuses]
     ok = np.array([s == "ok" for s in status])
-    return pd.DataFrame(
-        {
-            "method": method.name,
-            "feature": data.names,
-            "estimate": empty,
-            "std_error": empty,
-            "low": empty,
-            "high": empty,
-            "statistic": np.where(ok, statistic, 0.0),
-            "p_value": p_value,
-            "p_adjusted": adjusted,
-            "selected": ok & _selected(p_value, adjusted, statistic, options),
-            "status": status,
-            "df": np.zeros(data.n_features, dtype=np.intp),
-            "effect": empty,
-            "effect_low": empty,
-            "effect_high": empty,
-        }
+    return _bare_rows(
+        method.name,
+        data,
+        statistic=np.where(ok, statistic, 0.0),
+        p_value=p_value,
+        p_adjusted=adjusted,
+        selected=ok & _selected(p_value, adjusted, statistic, options),
+        status=status,
     )
+
+
+def _bare_rows(name: str, data: Dataset, **given: Any) -> pd.DataFrame:
+    """Return tidy rows in which all that is not given is empty."""
+    import pandas as pd
+
+    columns: dict[str, Any] = dict.fromkeys(COLUMNS, np.full(data.n_features, np.nan))
+    columns |= {"method": name, "feature": data.names, "df": np.zeros(data.n_features, np.intp)}
+    return pd.DataFrame(columns | given)
 
 
 def _status(method: Method, fitted: Sequence[Residuals], tests: Tests, j: int) -> str:

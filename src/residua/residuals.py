@@ -56,7 +56,6 @@ class Residuals:
     engine: str = "plain"
     learners: Mapping[tuple[str, int], Sequence[str]] = field(default_factory=dict)
     choices: Choices | None = None
-    seconds_choosing: float = 0.0
     fold: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # that tested each row
 
     @property
@@ -155,17 +154,16 @@ class Residuals:
 
 def fit_residuals(plan: Plan) -> Residuals:
     """Return what every regression of the plan leaves over, each fitted once."""
-    engine, begin = engine_for(plan), time.perf_counter()
+    engine = engine_for(plan)
     if isinstance(plan.learner, Auto):
         from residua.choosing import choose
 
         plan = replace(plan, choices=choose(plan))
-    seconds = time.perf_counter() - begin
     residuals = gather(plan, run(plan))
     if (engine is not plain or plan.choices) and not is_sound(residuals):
         engine, residuals = plain, gather(plan, run(plan, plainly=True))  # it says which fit failed
     name = engine.__name__.rsplit(".", 1)[-1]
-    residuals = replace(residuals, engine=name, choices=plan.choices, seconds_choosing=seconds)
+    residuals = replace(residuals, engine=name, choices=plan.choices)
     for need, targets in (("f_given_rest", _suggested), ("square_given_rest", _squares)):
         if need in plan.needs:
             residuals = _with_targets(plan, residuals, need, targets)

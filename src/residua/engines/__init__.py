@@ -174,7 +174,7 @@ class Plan:
     def within_reach(self, task: Task, prediction: Array) -> Array:
         """Return the prediction of a feature kept near the values that were learned from."""
         train, own = self.folds[task.fold][0], list(self.targets_of(task.feature))
-        seen = self.x_targets[train][:, own]
+        seen = self.x_targets[:, own][train]
         low, high = seen.min(axis=0), seen.max(axis=0)
         return np.clip(prediction, low - REACH * (high - low), high + REACH * (high - low))
 

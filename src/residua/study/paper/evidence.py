@@ -6,7 +6,7 @@ errors; the other rules say their limits in the claim itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -179,8 +179,7 @@ class Evidence:
         **where: Any,
     ) -> None:
         """Claim of each method that it selects each of the features at least this often."""
-        for method in methods:
-            found = [self.share(feature, method, **where) for feature in features]
+        for method, found in self._shares(methods, features, where):
             self.add(
                 f"{SHOWN[method]} finds {_span(features)} {place} (each in at least "
                 f"{number(limit)} of the runs)",
@@ -196,13 +195,19 @@ class Evidence:
         **where: Any,
     ) -> None:
         """Claim of each method that it selects each of the features at most this often."""
-        for method in methods:
-            found = [self.share(feature, method, **where) for feature in features]
+        for method, found in self._shares(methods, features, where):
             self.add(
                 f"{SHOWN[method]} does not find {_span(features)} {place} (each in at most "
                 f"{number(limit)} of the runs)",
                 ", ".join(map(number, found)), max(found) <= limit,
             )  # fmt: skip
+
+    def _shares(
+        self, methods: Sequence[str], features: Sequence[str], where: dict[str, Any]
+    ) -> Iterator[tuple[str, list[float]]]:
+        """Yield each method with how often it selects each of the features."""
+        for method in methods:
+            yield method, [self.share(feature, method, **where) for feature in features]
 
     def false_alarms(self, method: str, **where: Any) -> float:
         """Return how often a method selects a feature that does not matter."""
