@@ -90,7 +90,70 @@ def binary_y(n: int, rng: Generator) -> Table:
     return _table(np.sin(z[:, 0]) + 0.5 * rng.normal(size=n), z, y)
 
 
-NULLS: dict[str, Callable[[int, Generator], Table]] = {
+# --- of the same kind, looked at only after everything was settled ------------------------------
+
+
+def step(n: int, rng: Generator) -> Table:
+    """x and y jump together."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    jump = (z[:, 0] > 0.3).astype(float)
+    return _table(jump + 0.3 * rng.normal(size=n), z, 2 * jump + rng.normal(size=n))
+
+
+def bump(n: int, rng: Generator) -> Table:
+    """x and y rise where z is near zero."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    hill = 2 * np.exp(-4 * z[:, 0] ** 2)
+    return _table(hill + 0.3 * rng.normal(size=n), z, hill + rng.normal(size=n))
+
+
+def waves(n: int, rng: Generator) -> Table:
+    """x and y follow cos 3πz with z on [-1, 1]."""
+    z = rng.uniform(-1, 1, size=(n, N_FEATURES - 1))
+    curve = np.cos(3 * np.pi * z[:, 0])
+    return _table(curve + 0.2 * rng.normal(size=n), z, curve + rng.normal(size=n))
+
+
+def two_curves(n: int, rng: Generator) -> Table:
+    """x and y follow the same sum of two curves."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    curve = np.sin(2 * z[:, 0]) + np.abs(z[:, 1])
+    return _table(curve + 0.4 * rng.normal(size=n), z, curve + rng.normal(size=n))
+
+
+def correlated_product(n: int, rng: Generator) -> Table:
+    """x and y follow the product of two others that go together."""
+    z = np.sqrt(0.4) * rng.normal(size=(n, N_FEATURES - 1)) + np.sqrt(0.6) * rng.normal(size=(n, 1))
+    product = z[:, 0] * z[:, 1]
+    return _table(product + 0.5 * rng.normal(size=n), z, product + rng.normal(size=n))
+
+
+def gate(n: int, rng: Generator) -> Table:
+    """x and y follow z₁ where z₂ is positive."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    gated = z[:, 0] * (z[:, 1] > 0)
+    return _table(gated + 0.5 * rng.normal(size=n), z, gated + rng.normal(size=n))
+
+
+def counts(n: int, rng: Generator) -> Table:
+    """x counts events at a rate that follows z, as y does."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    x = rng.poisson(np.exp(np.sin(z[:, 0]))).astype(float)
+    return _table(x, z, np.sin(z[:, 0]) + rng.normal(size=n))
+
+
+def skewed(n: int, rng: Generator) -> Table:
+    """x and y follow the logarithm of a skewed z."""
+    z = np.exp(rng.normal(size=(n, N_FEATURES - 1)))
+    curve = np.log(z[:, 0])
+    return _table(curve + 0.5 * rng.normal(size=n), z, curve + rng.normal(size=n))
+
+
+Null = Callable[[int, Generator], Table]
+OTHERS: dict[str, Null] = {
+    f.__name__: f for f in (step, bump, waves, two_curves, correlated_product, gate, counts, skewed)
+}
+NULLS: dict[str, Null] = {
     f.__name__: f
     for f in (
         independent,

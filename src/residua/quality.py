@@ -32,8 +32,8 @@ COLUMNS = [
     "regression", "feature", "learner", "r2",
     "leftover", "leftover_p", "bias", "unsettled", "uneven", "alarm",
 ]  # fmt: skip
-# What looks for something left: few trees, shallow ones.
-SECOND = Boosting(trees=50, splits=2)
+# What looks for something left: few trees that learn fast, deep enough for a product of features.
+SECOND = Boosting(trees=15, splits=4, shrinkage=0.3)
 N_FOLDS = 5
 # The share of what is left that the rest still explains, and how sure of it we must be, for a
 # regression to be called poor; and the shift of a statistic that makes its p-value too small.

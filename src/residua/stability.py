@@ -35,6 +35,7 @@ from residua.stability_bounds import (
     unimodal_bound,
     worst_case_bound,
 )
+from residua.threads import one_thread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -218,9 +219,7 @@ def _runs(job: Job, samples: Sequence[Fold], scheme: str) -> Iterator[_Run]:
     seeds = [seed_of(job.options.seed, "stability", scheme, at) for at in range(len(samples))]
     tasks = [(job, rows, seed) for (rows, _), seed in zip(samples, seeds, strict=True)]
     if job.n_jobs == 1:
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(1):  # the same bits as in a worker, which has one thread
+        with one_thread():  # the same bits as in a worker, which has one thread
             yield from (_run(*task) for task in tasks)
         return
     from concurrent.futures.process import BrokenProcessPool

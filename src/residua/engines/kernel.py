@@ -24,7 +24,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.spatial.distance import cdist, pdist
-from threadpoolctl import threadpool_limits
 
 from residua.data import Dataset, Rows
 from residua.engines import Array, Outcome, Plan, Task, plain
@@ -49,6 +48,7 @@ from residua.estimators.kernel import (
     check_size,
 )
 from residua.learners import Fit
+from residua.threads import one_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -86,7 +86,7 @@ def run(plan: Plan) -> list[Outcome]:
     outcomes = dict(zip(slow.tasks, plain.run(slow), strict=True)) if slow.needs else {}
     report = _reporter(plan, len(outcomes))
     tasks = fast.tasks
-    with threadpool_limits(1):  # the same bits for any number of threads
+    with one_thread():  # the same bits for any number of threads
         for fold in range(len(plan.folds)):
             outcomes |= _fit_fold(fast, fold, [t for t in tasks if t.fold == fold], report)
     return [outcomes[task] for task in plan.tasks]

@@ -27,12 +27,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, eigh, get_blas_funcs
-from threadpoolctl import threadpool_limits
 
 from residua.data import Rows
 from residua.engines import Array, Lazy
 from residua.errors import InputError
 from residua.estimators.network import NeuralNetwork
+from residua.threads import one_thread
 
 # A layer's weight, (out, in), and bias, (out,); a network is a list of them.
 Layer = tuple[Array, Array]
@@ -86,7 +86,7 @@ def lazy_predictions(
 
 def lazy_outputs(full: Full, Z: Array, owned: Owned, settings: Lazy) -> Array:
     """Return the outputs at standardised rows without each feature in turn."""
-    with threadpool_limits(1), np.errstate(all="ignore"):  # one thread: the same bits everywhere
+    with one_thread(), np.errstate(all="ignore"):  # one thread: the same bits everywhere
         alpha = _alpha_for_all(full, owned, settings.choose)
         return np.column_stack(
             [_stepped(full, list(columns), Z, alpha, settings.linearised) for columns in owned]
@@ -104,7 +104,7 @@ def chosen_alpha(
 ) -> float:
     """Return the α that `lazy_predictions` uses for all features, by "loo" or "cv"."""
     _check(model)
-    with threadpool_limits(1), np.errstate(all="ignore"):
+    with one_thread(), np.errstate(all="ignore"):
         alpha = _alpha_for_all(Full.of(model, train, y, weights), owned, choose)
     if alpha is None:
         raise InputError("No α serves all features. Use 'loo' or 'cv', and features with columns.")

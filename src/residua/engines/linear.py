@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -29,6 +27,7 @@ from scipy.linalg import blas, lapack, svd
 from residua.data import Feature, Rows, as_slice
 from residua.engines import Array, Outcome, Plan, Task, plain
 from residua.learners import Linear
+from residua.threads import one_thread
 
 Flags = NDArray[np.bool_]
 
@@ -86,21 +85,6 @@ def run_by_fold(plan: Plan, fit: Fitter) -> list[Outcome]:
             if plan.progress:
                 plan.progress(sum(outcome.count for outcome in outcomes), len(tasks))
     return outcomes
-
-
-def one_thread() -> Any:
-    """Return a context in which matrix products give the same bits on any number of cores."""
-    threads = _threads()
-    if all(library.num_threads == 1 for library in threads.lib_controllers):
-        return nullcontext()
-    return threads.limit(limits=1)
-
-
-@cache
-def _threads() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()  # it looks through all loaded libraries, so we ask once
 
 
 def _of_fold(plan: Plan, fit: Fitter, tasks: list[Task]) -> list[Outcome]:

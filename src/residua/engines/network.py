@@ -25,7 +25,6 @@ import scipy.linalg.cython_blas  # noqa: F401  (np.dot in numba; threads can be 
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import softmax
-from threadpoolctl import threadpool_limits
 
 from residua.data import Rows
 from residua.engines import Array, Outcome, Plan, Task, plain
@@ -33,6 +32,7 @@ from residua.engines.lazy import Full, lazy_outputs
 from residua.estimators.network import BATCHES, draws, settled, starting_weights
 from residua.estimators.single_index import center_and_scale
 from residua.learners import Network
+from residua.threads import one_thread
 
 Widths = NDArray[np.int64]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -61,7 +61,7 @@ def run(plan: Plan) -> list[Outcome]:
 def _side_by_side(n_jobs: int) -> Iterator[Map]:
     """Return a `map` over as many threads as asked for; BLAS itself gets one, for the same bits."""
     workers = effective_n_jobs(n_jobs)
-    with threadpool_limits(1):
+    with one_thread():
         if workers == 1:
             yield map
             return

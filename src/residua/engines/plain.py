@@ -18,6 +18,7 @@ from residua.engines import Array, Outcome, Plan, Task
 from residua.errors import InputError
 from residua.estimators import Model
 from residua.learners import Fit
+from residua.threads import one_thread
 
 # Beyond this the square of a loss overflows.
 LARGEST = 1e70
@@ -28,10 +29,8 @@ def run(plan: Plan) -> list[Outcome]:
 
     The full models come first: a booster that never used a feature needs no refit without it.
     """
-    from threadpoolctl import threadpool_limits
-
     done: dict[Task, Outcome] = {}
-    with threadpool_limits(1):  # the same bits as in a worker, which has one thread
+    with one_thread():  # the same bits as in a worker, which has one thread
         _fit_all(plan, [task for task in plan.tasks if task.need == "y_given_all"], done)
         full = {task.fold: outcome for task, outcome in done.items()}
         for task in plan.tasks:

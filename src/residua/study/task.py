@@ -16,6 +16,7 @@ from residua.model import Model
 from residua.randomness import seed_of
 from residua.study.grid import N_ROWS, Cell, Grid, Source
 from residua.study.store import Done, Row
+from residua.threads import one_thread
 
 NUMBERS = (
     "estimate", "std_error", "low", "high", "statistic", "p_value", "p_adjusted",
@@ -55,11 +56,9 @@ class Work:
 
 def run_task(work: Work, repeat: int) -> Done:
     """Return what came of one repeat of a cell; never raise for what a learner does."""
-    from threadpoolctl import threadpool_limits
-
     start = time.perf_counter()
     try:
-        with threadpool_limits(1), warnings.catch_warnings():
+        with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # learners' remarks are not the user's concern
             _warm_up(work)
             start = time.perf_counter()
