@@ -185,3 +185,17 @@ def test_settings_describe_auto_and_bring_it_back():
 def test_bad_settings_get_one_sentence(given, words):
     with pytest.raises(InputError, match=words):
         Auto(**given)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("shape", [(120, 4), (60, 20)])
+def test_units_change_no_p_value_and_no_choice(shape, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=shape)
+    X[:, 1] += np.sin(2 * X[:, 0])
+    y = X[:, 0] + X[:, 2] ** 2 + rng.normal(size=len(X))
+    units, shifts = 10 ** rng.uniform(-3, 3, X.shape[1]), rng.normal(size=X.shape[1])
+    plain = assess(X, y, seed=seed)
+    moved = assess((X + shifts) * units, 37 * y - 11, seed=seed)
+    assert plain.quality["learner"].tolist() == moved.quality["learner"].tolist()
+    assert np.allclose(plain.table["p_value"], moved.table["p_value"], atol=1e-6)

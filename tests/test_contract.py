@@ -10,7 +10,7 @@ from residua import METHODS, Result, assess
 from residua.methods import Method
 
 ALL = [name for name, method in METHODS.items() if isinstance(method, Method)]
-LEARNERS = ["linear", "boosting(trees=30)"]
+LEARNERS = ["linear", "boosting(trees=30)", "auto"]
 NETWORK = "network(epochs=20, batch=32, lr=0.01)"
 
 
@@ -88,11 +88,14 @@ def test_ten_times_y_leaves_every_p_value_where_it_was(name, learner, small_data
     assert np.allclose(plain.table["p_value"], scaled.table["p_value"], rtol=1e-6)
 
 
+@pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("name", ALL)
-def test_shifting_and_scaling_a_feature_leaves_every_p_value_where_it_was(name, small_data):
+def test_shifting_and_scaling_a_feature_leaves_every_p_value_where_it_was(
+    name, learner, small_data
+):
     X, y = small_data
     moved = X * [100, 1, 1, 0.01] + [5, 0, -3, 0]
-    learner = learner_for(name, "linear")
+    learner = learner_for(name, learner)
     plain, other = (assess(table, y, learner=learner, methods=[name]) for table in (X, moved))
     assert np.allclose(plain.table["p_value"], other.table["p_value"], rtol=1e-6)
 
@@ -131,12 +134,13 @@ def test_useful_features_are_found_and_useless_ones_are_not(name):
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_classes_are_tested_too(name, n_classes, small_data):
+@pytest.mark.parametrize("learner", ["linear", "auto"])
+def test_classes_are_tested_too(name, n_classes, learner, small_data):
     X, y = small_data
     labels = np.array(["low", "mid", "top"])[np.digitize(y, [0, 1][: n_classes - 1])]
     if METHODS[name].learners:
         pytest.skip("it is for targets of numbers")
-    result = assess(X, labels, learner="linear", methods=[name])
+    result = assess(X, labels, learner=learner, methods=[name])
     assert result.about["task"] == "classification"
     assert "x0" in result.selected[name]
     assert result.table["p_value"].between(0, 1, inclusive="right").all()

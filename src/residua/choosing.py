@@ -25,7 +25,17 @@ import numpy as np
 from residua.data import Rows
 from residua.engines import Array, Blend, Choices, Plan, Task
 from residua.fitting import by_task, run
-from residua.learners import Auto, Boosting, Kernel, Learner, Linear, Mean, Quadratic, Splines
+from residua.learners import (
+    Auto,
+    Boosting,
+    Kernel,
+    Learner,
+    Linear,
+    Mean,
+    Quadratic,
+    Ridge,
+    Splines,
+)
 from residua.randomness import stream
 from residua.splits import Fold
 
@@ -161,7 +171,7 @@ class Contest:
             for outer, at in self.inner.looks[i]:
                 self.weight[i, outer] = len(at) if weights is None else weights[test[at]].sum()
         self.keys = [Y] if self.plan.needs & {"y_given_all", "y_given_rest"} else []
-        if "x_given_rest" in self.plan.needs:
+        if self.plan.needs & {"x_given_rest", "f_given_rest", "square_given_rest"}:
             self.keys += [j for j, f in enumerate(self.plan.data.features) if f.columns]
         n_columns = self.plan.data.X.shape[1]
         self.spread = np.array([self.plan.data.X[:, c].var() or 1.0 for c in range(n_columns)])
@@ -364,7 +374,7 @@ def _hold_library(contest: Contest) -> None:
     contest.enter([Linear()], everywhere)
     if 4 * n_columns > n_rows:
         for ridge in (10.0, 100.0, 1000.0):
-            contest.enter([Linear(ridge=ridge * float(np.median(contest.spread)))], everywhere)
+            contest.enter([Ridge(ridge=ridge)], everywhere)
     _grow(contest, 1, STUMPS, MORE_STUMPS, everywhere)
     learned = _where(contest, everywhere, _is_learned)
     of_features = {key: folds for key, folds in learned.items() if key != Y}

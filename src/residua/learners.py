@@ -79,6 +79,8 @@ class Linear(Learner):
     name: ClassVar[str] = "linear"
     about: ClassVar[str] = "least squares (R lm) or ridge; logistic regression for classes"
     is_linear: ClassVar[bool] = True
+    # Whether the slopes of columns of unit variance are held small, not those of raw columns.
+    is_unitless: ClassVar[bool] = False
     ridge: float = 0.0
 
     def __post_init__(self) -> None:
@@ -87,7 +89,17 @@ class Linear(Learner):
     def model(self, fit: Fit) -> Model:
         from residua.estimators.linear import LinearModel
 
-        return LinearModel(ridge=self.ridge, n_classes=fit.n_classes)
+        return LinearModel(ridge=self.ridge, is_unitless=self.is_unitless, n_classes=fit.n_classes)
+
+
+@dataclass(frozen=True)
+class Ridge(Linear):
+    """Ridge on columns of unit variance: units do not matter, as they do for Linear(ridge=…)."""
+
+    name: ClassVar[str] = "ridge"
+    about: ClassVar[str] = "ridge on standardised columns, for wide tables"
+    is_unitless: ClassVar[bool] = True
+    ridge: float = 10.0
 
 
 @dataclass(frozen=True)
@@ -339,6 +351,7 @@ LEARNERS: dict[str, type[Learner]] = {
     for kind in (
         Auto,
         Linear,
+        Ridge,
         Splines,
         Quadratic,
         Boosting,

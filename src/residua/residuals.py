@@ -20,6 +20,8 @@ from residua.learners import Auto
 Array = NDArray[np.float64]
 # Targets that vary by a smaller share of the largest are constant.
 SAME = 1e-12
+# Digits that other targets than columns keep, in units of their spread.
+DIGITS = 9
 # What came of the tasks of one fold and need: for each outcome, the features it answers for.
 Found = list[tuple[list[int], Outcome]]
 NEEDS = (
@@ -236,6 +238,10 @@ def _left_of_targets(
     test = plan.folds[fold][1]
     varies = np.ptp(targets, axis=0) > SAME * max(1e-300, float(np.abs(targets).max(initial=0)))
     tasks = [Task("x_given_rest", fold, int(j)) for j in np.flatnonzero(varies)]
+    # In units of their own, and without digits that are rounding: those would decide between
+    # splits of a tree that are equally good.
+    unit = np.where(varies, targets.std(axis=0), 1.0)
+    targets = np.round(targets / unit, DIGITS)
     part = replace(
         plan,
         targets=targets,
@@ -249,7 +255,7 @@ def _left_of_targets(
             failures.setdefault((need, task.feature), f"fold {fold + 1}: {outcome.failure}")
         else:
             left[:, task.feature] = targets[test, task.feature] - outcome.prediction[:, 0]
-    return left
+    return left * unit
 
 
 def is_sound(residuals: Residuals) -> bool:

@@ -8,7 +8,7 @@ from as_plain import by_task
 from residua.assess import prepare
 from residua.engines import plain
 from residua.fitting import ENGINES, engine_for
-from residua.learners import Boosting, Kernel, Linear, Network, Splines
+from residua.learners import Boosting, Kernel, Linear, Network, Ridge, Splines
 from residua.residuals import gather
 
 METHODS = "gcm,loco,dropout,permutation"
@@ -18,6 +18,7 @@ LAZY = ",lazy"
 LEARNERS = {
     "linear": (Linear(), 1e-8, 1e-6),
     "ridge": (Linear(ridge=3.0), 1e-8, 1e-6),
+    "unitless ridge": (Ridge(ridge=3.0), 1e-8, 1e-6),
     "splines": (Splines(), 1e-8, 1e-6),
     "splines by gcv": (Splines(df="gcv"), 1e-8, 1e-6),
     "stumps": (Boosting(trees=25), 1e-8, 1e-6),

@@ -10,7 +10,9 @@ import pytest
 from as_plain import assert_as_plain, by_task
 from residua.assess import prepare
 from residua.engines import linear, plain
-from residua.learners import Linear
+from residua.learners import Linear, Ridge
+
+KINDS = [Linear(), Linear(ridge=3.0), Ridge(ridge=3.0)]
 
 ALL = ["gcm", "loco", "dropout", "permutation"]
 
@@ -43,17 +45,17 @@ def y(table):
     return table["a"] - 2 * table["c"] + rng.normal(size=120)
 
 
-@pytest.mark.parametrize("ridge", [0.0, 3.0])
+@pytest.mark.parametrize("learner", KINDS, ids=str)
 @pytest.mark.parametrize("splits", [3, 0.4, "none"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_groups_categories_and_gaps_come_out_as_plain(
-    table, y, ridge, splits, weighted, monkeypatch
+    table, y, learner, splits, weighted, monkeypatch
 ):
     weights = np.random.default_rng(5).choice([0.0, 1.0, 2.5], 120) if weighted else None
     job = prepare(
         table,
         y,
-        learner=Linear(ridge=ridge),
+        learner=learner,
         methods=ALL,
         splits=splits,
         groups={"pair": ["a", "c"]},
@@ -76,11 +78,11 @@ def test_classes_are_fitted_plainly_and_features_fast(table, n_classes):
     assert_as_plain(linear, plan)
 
 
-@pytest.mark.parametrize("ridge", [0.0, 3.0])
+@pytest.mark.parametrize("learner", KINDS, ids=str)
 @pytest.mark.parametrize("splits", [2, "none"])
-def test_a_single_feature_leaves_the_mean(ridge, splits, small_data):
+def test_a_single_feature_leaves_the_mean(learner, splits, small_data):
     X, y = small_data
-    job = prepare(X[:, :1], y, learner=Linear(ridge=ridge), methods=ALL, splits=splits)
+    job = prepare(X[:, :1], y, learner=learner, methods=ALL, splits=splits)
     assert_as_plain(linear, job.plan(0))
 
 
@@ -89,24 +91,24 @@ def test_no_columns_at_all_leave_the_mean(small_data):
     assert_as_plain(linear, prepare(X, y, learner="linear", methods=["loco"], splits=2).plan(0))
 
 
-@pytest.mark.parametrize("ridge", [0.0, 3.0])
+@pytest.mark.parametrize("learner", KINDS, ids=str)
 @pytest.mark.parametrize("splits", [3, "none"])
-def test_duplicate_columns_share_the_shortest_slopes(ridge, splits, small_data, monkeypatch):
+def test_duplicate_columns_share_the_shortest_slopes(learner, splits, small_data, monkeypatch):
     X, y = small_data
     X = np.column_stack([X, 3 * X[:, 0] + 1, X[:, 1] - X[:, 2]])
-    plan = prepare(X, y, learner=Linear(ridge=ridge), methods=ALL, splits=splits).plan(0)
+    plan = prepare(X, y, learner=learner, methods=ALL, splits=splits).plan(0)
     assert_as_plain(linear, plan)
     never_plain(monkeypatch)
     linear.run(plan)
 
 
-@pytest.mark.parametrize("ridge", [0.0, 3.0])
+@pytest.mark.parametrize("learner", KINDS, ids=str)
 @pytest.mark.parametrize("splits", [2, "none"])
 @pytest.mark.parametrize("n_columns", [40, 59, 60, 61, 90])
-def test_more_columns_than_rows(ridge, splits, n_columns):
+def test_more_columns_than_rows(learner, splits, n_columns):
     rng = np.random.default_rng(n_columns)
     X, y = rng.normal(size=(60, n_columns)) * np.geomspace(0.1, 10, n_columns), rng.normal(size=60)
-    job = prepare(X, y, learner=Linear(ridge=ridge), methods=["gcm", "loco"], splits=splits)
+    job = prepare(X, y, learner=learner, methods=["gcm", "loco"], splits=splits)
     assert_as_plain(linear, job.plan(0))
 
 

@@ -404,7 +404,8 @@ class Solved(Protocol):
 def factorised(plan: Plan, scale: Scale, columns: Array) -> Solved | None:
     """Return the triangle, or for dependent columns the decomposition; None where in doubt."""
     assert isinstance(plan.learner, Linear)
-    ridge, n_rows = plan.learner.ridge, columns.shape[1]
+    ridge = plan.learner.ridge * (scale.unit**2 if plan.learner.is_unitless else scale.unit**0)
+    n_rows = columns.shape[1]
     if (scale.unit <= EPS * n_rows * np.abs(scale.centre)).any():
         return None  # what varies there is rounding
     triangle = None
@@ -444,11 +445,11 @@ class Triangle:
         return np.asarray(lapack.dtrtrs(S, Q.T @ turned.T)[0])
 
 
-def _by_cholesky(scale: Scale, ridge: float) -> Triangle | None:
+def _by_cholesky(scale: Scale, ridge: Array) -> Triangle | None:
     """Return the triangle from X'X; None where squaring loses too much."""
     gram = scale.gram[:-1] / scale.unit[:, None]
     square = gram[:, :-1] / scale.unit
-    if ridge > 0 or not scale.spread.all():
+    if ridge.any() or not scale.spread.all():
         hold = np.where(scale.spread > 0, ridge, 1.0)  # a constant column needs one in any case
         square.flat[:: len(square) + 1] += hold / scale.unit**2
     R, singular = lapack.dpotrf(square)
@@ -466,7 +467,7 @@ def _by_cholesky(scale: Scale, ridge: float) -> Triangle | None:
     return Triangle(inverse, slope, P)
 
 
-def _by_qr(scale: Scale, rows: Array, ridge: float) -> Triangle | None:
+def _by_qr(scale: Scale, rows: Array, ridge: Array) -> Triangle | None:
     """Return the triangle from X itself; None where it is near singular."""
     rows = _with_penalty(scale, rows, ridge)
     size = int(lapack.dgeqrf_lwork(*rows.shape)[0])
@@ -481,16 +482,17 @@ def _by_qr(scale: Scale, rows: Array, ridge: float) -> Triangle | None:
     return Triangle(inverse, slope / scale.unit)
 
 
-def _with_penalty(scale: Scale, rows: Array, ridge: float) -> Array:
+def _with_penalty(scale: Scale, rows: Array, ridge: Array) -> Array:
     """Return the rows with scaled columns, above further ones that hold slopes small."""
     p = rows.shape[1] - 1
     scaled: Array = rows / np.append(scale.unit, 1.0)
     # Without ridge only the slope of a constant column needs a hold.
-    held = np.arange(p) if ridge > 0 else np.flatnonzero(scale.spread == 0)
+    held = np.arange(p) if ridge.any() else np.flatnonzero(scale.spread == 0)
     if not len(held):
         return scaled
     holds = np.zeros((len(held), p + 1))
-    holds[np.arange(len(held)), held] = np.sqrt(ridge or 1.0) / scale.unit[held]
+    size = np.sqrt(np.where(ridge > 0, ridge, 1.0)) / scale.unit
+    holds[np.arange(len(held)), held] = size[held]
     return np.vstack([scaled, holds])
 
 
@@ -510,18 +512,19 @@ class Decomposition:
     kept: Array
 
     @classmethod
-    def of(cls, scale: Scale, rows: Array, ridge: float) -> Decomposition | None:
+    def of(cls, scale: Scale, rows: Array, ridge: Array) -> Decomposition | None:
         """Return the decomposition, or None where the rank is in doubt."""
-        # Ridge holds the slopes of raw columns small; without it those of scaled ones are.
-        unit = np.full(len(scale.unit), np.sqrt(ridge)) if ridge > 0 else scale.unit
+        # Ridge holds the slopes of its columns small; without it those of scaled ones are.
+        held = bool(ridge.any())
+        unit = np.sqrt(ridge) if held else scale.unit
         columns, y = rows[:, :-1] / unit, rows[:, -1]
         U, size, axes = svd(columns, full_matrices=False, check_finite=False)
         floor = EPS * max(columns.shape) * size.max(initial=0)
         known = size > floor
-        if ridge == 0 and (size[known] < IN_DOUBT * size.max(initial=0)).any():
+        if not held and (size[known] < IN_DOUBT * size.max(initial=0)).any():
             return None
         U, size, axes = U[:, known], size[known], axes[known].T
-        kept = size**2 / (size**2 + 1) if ridge > 0 else np.ones_like(size)
+        kept = size**2 / (size**2 + 1) if held else np.ones_like(size)
         slope = axes @ (kept / size * (y @ U)) / unit
         return cls(slope, unit, size, axes, kept)
 

@@ -16,8 +16,11 @@ WHISPER_OF_RIDGE = 1e-4
 class LinearModel:
     """A mean, or class log-odds, that is linear in the columns; the intercept is not shrunk."""
 
-    def __init__(self, *, ridge: float = 0.0, n_classes: int = 0) -> None:
+    def __init__(
+        self, *, ridge: float = 0.0, is_unitless: bool = False, n_classes: int = 0
+    ) -> None:
         self.ridge = ridge
+        self.is_unitless = is_unitless
         self.n_classes = n_classes
 
     def fit(self, X: Array, y: Array, weights: Array | None = None) -> Self:
@@ -39,8 +42,9 @@ class LinearModel:
         Z = (X - self.centre_) / self.scale_ * root[:, None]
         target = (y - self.mean_) * root
         if self.ridge > 0:
-            # Extra rows whose squares are ridge × |slope|², in the units of the raw columns.
-            Z = np.vstack([Z, np.diag(np.sqrt(self.ridge) / self.scale_)])
+            # Extra rows whose squares are ridge × |slope|², of the raw columns or of the scaled.
+            unit = np.ones_like(self.scale_) if self.is_unitless else self.scale_
+            Z = np.vstack([Z, np.diag(np.sqrt(self.ridge) / unit)])
             target = np.concatenate([target, np.zeros(X.shape[1])])
         self.slope_ = np.linalg.lstsq(Z, target, rcond=None)[0]
 
