@@ -154,7 +154,7 @@ class Contest:
     """The errors of candidates: for each regression and candidate, (inner, outer) folds.
 
     An entry is the sum of losses that the outer fold may look at, NaN where the candidate did not
-    run or failed; `weight` has the sums of weights.
+    run or failed; `weight` has the sums of weights, and `known` the errors found from them.
     """
 
     plan: Plan
@@ -162,6 +162,7 @@ class Contest:
     order: list[Learner] = field(default_factory=list)
     losses: dict[tuple[int, Learner], Array] = field(default_factory=dict)
     left: dict[tuple[int, Learner], list[Array]] = field(default_factory=dict)
+    known: dict[int, dict[int, dict[Learner, float]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shape = (len(self.inner.folds), self.inner.n_outer)
@@ -207,6 +208,7 @@ class Contest:
         """Write down the losses of one model."""
         key = Y if task.need == "y_given_all" else task.feature
         table = self.losses.setdefault((key, learner), np.full(self.weight.shape, np.nan))
+        self.known.pop(key, None)
         test, data = self.inner.folds[task.fold][1], self.plan.data
         if prediction is None:
             return
@@ -242,10 +244,16 @@ class Contest:
         self, key: int, outer: int, folds: Iterable[int] | None = None
     ) -> dict[Learner, float]:
         """Return the mean loss of each candidate that ran in all these inner folds."""
-        looked = self.weight[:, outer] > 0
         if folds is not None:
-            looked &= np.isin(np.arange(len(looked)), list(folds))
-        if not looked.any():
+            return self._errors(key, outer, np.array(list(folds)))
+        known = self.known.setdefault(key, {})
+        if outer not in known:
+            known[outer] = self._errors(key, outer, np.arange(len(self.inner.folds)))
+        return known[outer]
+
+    def _errors(self, key: int, outer: int, folds: Rows) -> dict[Learner, float]:
+        looked = folds[self.weight[folds, outer] > 0]
+        if not len(looked):
             return {}
         found = {}
         for learner in self.order:
