@@ -344,6 +344,27 @@ def lazy(only: str) -> Table:
     return table
 
 
+def auto(only: str) -> Table:
+    """Return what a choice of the learner for every regression costs: the default, whole."""
+    table = Table(
+        "residua.assess with all defaults, five folds, n = 1000",
+        "p", "auto, ms", "boosting, ms", "auto over boosting", "LightGBM's GCM is slower by",
+    )  # fmt: skip
+    if only not in "auto":
+        return table
+    for p in (20, 100):
+        X, y = additive(p)
+        chosen, fixed, one = take_turns(
+            lambda X=X, y=y: residua.assess(X, y),
+            lambda X=X, y=y: residua.assess(X, y, learner="boosting"),
+            one_fit(lightgbm(1), X[: 4 * N_ROWS // 5], y[: 4 * N_ROWS // 5]),
+        )
+        milliseconds = [f"{1e3 * seconds:,.0f}" for seconds in (chosen, fixed)]
+        fits = 5 * 2 * p
+        table.add(p, *milliseconds, f"{chosen / fixed:.1f}", times(fits * one / chosen))
+    return table
+
+
 def outcomes(engine: Any, plan: Any) -> list[Any]:
     return list(engine.run(plan))
 
@@ -401,7 +422,7 @@ def end_to_end(only: str) -> Table:
         X.assign(y=y).to_csv(path, index=False)
         command = [
             sys.executable, "-m", "residua", "assess", str(path), "--target", "y", "--quiet",
-            "--methods", "gcm,loco,dropout,permutation",
+            "--learner", "boosting", "--methods", "gcm,loco,dropout,permutation",
         ]  # fmt: skip
         seconds = {}
         for jobs in (1, 2):
@@ -495,8 +516,8 @@ def main() -> None:
     parts = {
         part.__name__: part
         for part in (
-            engines, networks, lazy, without_refit, rivals, small_and_plain, end_to_end, memory,
-            growth,
+            engines, networks, lazy, without_refit, rivals, auto, small_and_plain, end_to_end,
+            memory, growth,
         )
     }  # fmt: skip
     only = sys.argv[1] if len(sys.argv) > 1 else ""
