@@ -12,8 +12,16 @@ import numpy as np
 from residua.engines import Array, Outcome, Plan, Task, plain
 from residua.learners import Learner
 
-# The learners whose models have an engine of their own, of the same name.
-ENGINES = ("boosting", "kernel", "linear", "network", "splines")
+# The engines of learners that have one.
+ENGINES = {
+    "boosting": "boosting",
+    "kernel": "kernel",
+    "linear": "linear",
+    "mean": "mean",
+    "network": "network",
+    "ridge": "linear",
+    "splines": "splines",
+}
 
 
 def engine_for(plan: Plan) -> Any:
@@ -24,7 +32,7 @@ def engine_for(plan: Plan) -> Any:
     if plan.learner.name not in ENGINES:
         return plain
     try:
-        engine = importlib.import_module(f"residua.engines.{plan.learner.name}")
+        engine = importlib.import_module(f"residua.engines.{ENGINES[plan.learner.name]}")
     except ImportError:
         return plain
     return engine if engine.supports(plan) else plain
