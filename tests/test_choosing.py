@@ -9,7 +9,16 @@ from residua import InputError, assess
 from residua.assess import prepare
 from residua.choosing import Contest, Y, choose, inner_folds
 from residua.fitting import by_task, run
-from residua.learners import Auto, Boosting, Linear, Mean, Splines, from_settings, get_learner
+from residua.learners import (
+    Auto,
+    Boosting,
+    Forest,
+    Linear,
+    Mean,
+    Splines,
+    from_settings,
+    get_learner,
+)
 
 FEW = Auto(candidates=("mean", "linear", "boosting(trees=30)"))
 
@@ -199,3 +208,39 @@ def test_units_change_no_p_value_and_no_choice(shape, seed):
     moved = assess((X + shifts) * units, 37 * y - 11, seed=seed)
     assert plain.quality["learner"].tolist() == moved.quality["learner"].tolist()
     assert np.allclose(plain.table["p_value"], moved.table["p_value"], atol=1e-6)
+
+
+def followers(curve, n_rows=400, seed=0, noise=0.1):
+    """Return a table in which x0 and y follow a function of the rest, x0 more closely."""
+    rng = np.random.default_rng(seed)
+    Z = rng.uniform(-1, 1, size=(n_rows, 3))
+    x = curve(Z) + noise * rng.normal(size=n_rows)
+    return np.column_stack([x, Z]), curve(Z) + rng.normal(size=n_rows)
+
+
+def test_y_may_need_another_learner_without_a_feature_than_with_it():
+    """A line through x0 serves y, and without x0 nothing but waves will do."""
+    table = followers(lambda Z: 2 * np.sin(2 * np.pi * Z[:, 0]))
+    choices = choose(a_plan("auto", table=table))
+    for y, rest in zip(choices.y, choices.y_rest, strict=True):
+        assert 0 in rest
+        assert 2 not in rest  # of which the others tell nothing
+        assert isinstance(rest[0][0][0], Splines)
+        assert not isinstance(y[0][0], Splines) or y != rest[0]
+    X, y = table
+    quality = assess(X, y, methods=["gcm"]).quality.set_index(["regression", "feature"])
+    assert quality["r2"]["y given rest", "x0"] > 0.5
+
+
+def test_one_more_method_changes_no_choice():
+    table = followers(lambda Z: 2 * np.sin(2 * np.pi * Z[:, 0]), n_rows=150)
+    alone = assess(*table, methods=["loco"])
+    among = assess(*table, methods=["gcm", "loco", "pcm"]).only("loco")
+    assert alone.table.equals(among.table)
+
+
+def test_a_forest_serves_an_interaction_that_jumps():
+    X, y = followers(lambda Z: 2 * Z[:, 0] * (Z[:, 1] > 0), noise=0.5)
+    choices = choose(a_plan("auto", table=(X, y)))
+    served = [isinstance(fold[0][0][0], Forest) for fold in choices.x]
+    assert sum(served) >= 3

@@ -5,7 +5,7 @@ import pytest
 
 from residua import assess
 from residua.assess import prepare
-from residua.quality import leftover, uneven, unsettled
+from residua.quality import leftover, stray, uneven, unsettled
 from residua.residuals import fit_residuals
 
 
@@ -84,3 +84,19 @@ def test_more_rows_would_help_where_few_made_it_worse():
     error, more = residuals.choices.errors[0], residuals.n_train / residuals.choices.n_rows - 1
     assert unsettled(residuals, 0, error / 1.1) == pytest.approx(0.1 / more, rel=1e-6)
     assert unsettled(residuals, 0, 2 * error) == 0
+
+
+def test_ordinary_values_far_off_are_strays_and_outliers_are_not():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=500)
+    shares = []
+    for x, far in (
+        (z + 0.1 * rng.normal(size=500), 30.0),
+        (z + rng.standard_t(3, 500), float(z[0])),
+    ):
+        z[0] = far  # the line goes on, and x does not
+        table = np.column_stack([x, z])
+        plan = prepare(table, x + z, learner="linear", methods=["gcm"]).plan(0)
+        shares.append(stray(fit_residuals(plan), 0))
+    assert shares[0] > 0.5
+    assert shares[1] < 0.1

@@ -13,6 +13,10 @@ splines(df='gcv')      for y, and where something can be learned at all; with ma
 quadratic              for tables of few columns, as the next
 trees of 4 splits      for as long as they beat what came before, one inner model after the other
 kernel ridge           likewise, for y and where something can be learned
+forest                 for features, where trees of 4 splits or kernels did best
+
+Without a feature that the rest tells of, y may need another learner than with it: a line through
+x_j = sin z will do for y, until x_j is left out. There those who serve y and x_j compete once more.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from residua.fitting import by_task, run
 from residua.learners import (
     Auto,
     Boosting,
+    Forest,
     Kernel,
     Learner,
     Linear,
@@ -41,8 +46,8 @@ from residua.splits import Fold
 
 Rule = Callable[[int, dict[Learner, float]], bool]
 
-# The key of y among the features' numbers.
-Y = -1
+# The key of y among the features' numbers; that of y without feature j is REST - j.
+Y, REST = -1, -2
 STUMPS, MORE_STUMPS = (25, 50, 100), (200, 400, 800)
 DEEP, MORE_DEEP = (25, 50, 100), (200, 400)
 DEEP_SPLITS = 4
@@ -50,10 +55,13 @@ DEEP_SPLITS = 4
 WORTH = 0.002
 # Something can be learned where the mean errs by this share more than the best so far.
 LEARNED = 0.02
+# The rest tells of a feature where the mean errs by this share more.
+TOLD = 0.2
 # Choosing from more rows than this is no better, and dearer.
 MOST_ROWS = 20_000
 # Beyond these sizes a candidate would take longer than all others together.
-MOST_CURVES, MOST_KERNEL_ROWS = 60, 2500
+MOST_CURVES, MOST_KERNEL_ROWS, MOST_FOREST_ROWS = 60, 2500, 2500
+FOREST, LENIENT = Forest(trees=50, min_node=3), 0.03
 # Up to this many columns also curves of many waves, and all products, are tried.
 MOST_WAVES, WAVES = 12, 40
 # This share of the largest error is added to a stack's errors, so that weights are unique.
@@ -82,6 +90,7 @@ def choose(plan: Plan) -> Choices:
             contest.enter([candidate], contest.everything())
     else:
         _hold_library(contest)
+    _hold_rest(contest)
     return contest.stacked() if learner.stack else contest.choices()
 
 
@@ -172,7 +181,7 @@ class Contest:
             for outer, at in self.inner.looks[i]:
                 self.weight[i, outer] = len(at) if weights is None else weights[test[at]].sum()
         self.keys = [Y] if self.plan.needs & {"y_given_all", "y_given_rest"} else []
-        if self.plan.needs & {"x_given_rest", "f_given_rest", "square_given_rest"}:
+        if self.plan.needs - {"y_given_all", "y_dropped", "y_permuted", "y_lazy"}:
             self.keys += [j for j, f in enumerate(self.plan.data.features) if f.columns]
         n_columns = self.plan.data.X.shape[1]
         self.spread = np.array([self.plan.data.X[:, c].var() or 1.0 for c in range(n_columns)])
@@ -197,22 +206,28 @@ class Contest:
         )  # fmt: skip
         for task, predictions in _predictions(plan, path).items():
             for learner, prediction in zip(path, predictions, strict=True):
-                if prediction is not None and task.need == "x_given_rest":
+                if prediction is not None:
                     prediction = plan.within_reach(task, prediction)
                 self._add(learner, task, prediction)
 
     def _task(self, key: int, i: int) -> Task:
+        if key <= REST:
+            return Task("y_given_rest", i, REST - key)
         return Task("y_given_all", i) if key == Y else Task("x_given_rest", i, key)
+
+    def _key(self, task: Task) -> int:
+        of_y = {"y_given_all": Y, "y_given_rest": REST - task.feature}
+        return of_y.get(task.need, task.feature)
 
     def _add(self, learner: Learner, task: Task, prediction: Array | None) -> None:
         """Write down the losses of one model."""
-        key = Y if task.need == "y_given_all" else task.feature
+        key = self._key(task)
         table = self.losses.setdefault((key, learner), np.full(self.weight.shape, np.nan))
         self.known.pop(key, None)
         test, data = self.inner.folds[task.fold][1], self.plan.data
         if prediction is None:
             return
-        if key == Y:
+        if key <= Y:
             loss = data.loss(prediction, test)
         else:
             own = list(data.features[key].columns)
@@ -228,7 +243,7 @@ class Contest:
     def _keep(self, learner: Learner, key: int, task: Task, prediction: Array) -> None:
         """Keep what a model left over, for a stack: (rows, columns), scaled and weighted."""
         data, test = self.plan.data, self.inner.folds[task.fold][1]
-        if key == Y:
+        if key <= Y:
             left = np.reshape(data.left(prediction, test), (len(test), -1))
         else:
             own = list(data.features[key].columns)
@@ -264,8 +279,15 @@ class Contest:
         return found
 
     def best(self, key: int, outer: int) -> Learner:
-        """Return the first candidate that errs no more than the best, or next to no more."""
-        return _leader(self.errors(key, outer)) or Mean()
+        """Return the first candidate that errs no more than the best, or next to no more.
+
+        A forest that errs a little more is better for a test: it shrinks less.
+        """
+        errors = self.errors(key, outer)
+        least = min(errors.values(), default=0.0)
+        if key >= 0 and errors.get(FOREST, np.inf) <= (1 + LENIENT) * least:
+            return FOREST
+        return _leader(errors) or Mean()
 
     def choices(self) -> Choices:
         """Return the winners."""
@@ -276,7 +298,29 @@ class Contest:
         instead = [{key: _alone(self._not_mean(key, outer)) for key in x_keys} for outer in outers]
         errors = {key: self._error([blends[key][0][0] for blends in x], key) for key in x_keys}
         n_rows = float(np.mean([len(train) for train, _ in self.inner.folds]))
-        return Choices(y, x, instead, errors, n_rows)
+        return Choices(y, x, instead, self._of_rest(), errors, n_rows)
+
+    def told(self, outer: int) -> list[int]:
+        """Return the features that the rest tells of."""
+        keys = [key for key in self.keys if key != Y and Y in self.keys]
+        return [key for key in keys if _is_told(self.errors(key, outer))]
+
+    def _of_rest(self) -> list[dict[int, Blend]]:
+        """Return who serves y without a feature, where the rest tells of it."""
+        return [
+            {key: _alone(self._best_of_rest(key, outer)) for key in self.told(outer)}
+            for outer in range(self.inner.n_outer)
+        ]
+
+    def _best_of_rest(self, key: int, outer: int) -> Learner:
+        """Return who serves y, or who errs less without the feature."""
+        usual, errors = self.best(Y, outer), self.errors(REST - key, outer)
+        least = min(errors, key=errors.__getitem__, default=usual)
+        if errors.get(FOREST, np.inf) <= (1 + LENIENT) * errors.get(least, 0.0):
+            return FOREST
+        if least == usual or errors.get(usual, np.inf) <= (1 + WORTH) * errors[least]:
+            return usual
+        return least
 
     def _error(self, chosen: list[Learner], key: int) -> float:
         """Return the mean loss of the learners that each outer fold chose."""
@@ -309,7 +353,10 @@ class Contest:
         x_keys = [key for key in self.keys if key != Y]
         outers = range(self.inner.n_outer)
         x = [{key: self._mixture(key, outer) for key in x_keys} for outer in outers]
-        return Choices([self._mixture(Y, outer) for outer in outers], x, x)
+        rest = [
+            {key: self._mixture(REST - key, outer) for key in self.told(outer)} for outer in outers
+        ]
+        return Choices([self._mixture(Y, outer) for outer in outers], x, x, rest)
 
     def _mixture(self, key: int, outer: int) -> Blend:
         """Return weights from 0 to 1 that add up to 1 and make the squared error least."""
@@ -351,7 +398,7 @@ def _predictions(plan: Plan, path: Sequence[Learner]) -> dict[Task, list[Array |
     """Return what each candidate of a path predicts; None where it failed."""
     from residua.engines import boosting
 
-    if all(isinstance(learner, Boosting) for learner in path) and _is_quick(plan):
+    if len(path) > 1 and _is_quick(plan):
         counts = [learner.trees for learner in path]  # type: ignore[attr-defined]
         return {task: list(found) for task, found in boosting.along(plan, counts).items()}
     every: dict[Task, list[Array | None]] = {task: [] for task in plan.tasks}
@@ -408,6 +455,23 @@ def _hold_library(contest: Contest) -> None:
         for width in (0.1, 0.5):
             ridge_machine = Kernel(kind="ridge", C=10.0, sigma=width / max(1, n_columns - 1))
             _race(contest, [ridge_machine], learned)
+    if n_rows <= MOST_FOREST_ROWS:
+        contest.enter([FOREST], _where(contest, contest.everything(), _wants_forest))
+
+
+def _hold_rest(contest: Contest) -> None:
+    """Let those who serve y, and a feature, fit y without it, where the rest tells of it."""
+    asked: dict[Learner, dict[int, set[int]]] = {}
+    for outer in range(contest.inner.n_outer):
+        looked = np.flatnonzero(contest.weight[:, outer])
+        for key in contest.told(outer):
+            rivals = [contest.best(Y, outer), contest.best(key, outer)]
+            if contest.plan.data.classes and rivals[1] not in contest.errors(Y, outer):
+                rivals.pop()  # it is not made for classes
+            for learner in rivals:
+                asked.setdefault(learner, {}).setdefault(REST - key, set()).update(looked)
+    for learner, where in asked.items():
+        contest.enter([learner], {key: sorted(folds) for key, folds in where.items()})
 
 
 def _grow(
@@ -442,6 +506,22 @@ def _where(contest: Contest, where: dict[int, list[int]], rule: Rule) -> dict[in
         looked = contest.weight[:, outers].sum(axis=1) > 0
         found[key] = [i for i in folds if looked[i]]
     return found
+
+
+def _wants_forest(key: int, errors: dict[Learner, float]) -> bool:
+    """Return whether a feature, of which the rest tells, is served best by deep trees or kernels.
+
+    They shrink an interaction that jumps, and y's alike: a test would see what both miss. A
+    forest shrinks less.
+    """
+    leader = _leader(errors)
+    is_deep = isinstance(leader, Boosting) and leader.splits > 1
+    return key >= 0 and _is_told(errors) and (is_deep or isinstance(leader, Kernel))
+
+
+def _is_told(errors: dict[Learner, float]) -> bool:
+    """Return whether the rest tells of a feature; the mean errs by 1."""
+    return min(errors.values(), default=1.0) < 1 - TOLD
 
 
 def _is_wild(key: int, errors: dict[Learner, float]) -> bool:

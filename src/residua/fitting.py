@@ -79,7 +79,7 @@ def _blended(plan: Plan, task: Task, found: dict[Learner, dict[Task, Outcome]]) 
         return replace(failed[0], learner=label)
     weights = [weight for _, weight in blend]
     prediction = _weighted([outcome.prediction for outcome in outcomes], weights)
-    if task.need == "x_given_rest" and prediction is not None:
+    if prediction is not None:
         # Curves of many waves run wild where a training part has no rows.
         prediction = plan.within_reach(task, prediction)
     if len(blend) == 1:

@@ -171,6 +171,24 @@ class Boosting(Learner):
 
 
 @dataclass(frozen=True)
+class Forest(Learner):
+    """Deep trees on bootstrap samples (scikit-learn's forest), any column at each split."""
+
+    name: ClassVar[str] = "forest"
+    about: ClassVar[str] = "bagged deep trees (scikit-learn's forest); sees jumps and interactions"
+    trees: int = 100
+    min_node: int = 5
+
+    def __post_init__(self) -> None:
+        _whole(self, "trees", "min_node")
+
+    def model(self, fit: Fit) -> Model:
+        from residua.estimators.forest import ForestModel
+
+        return ForestModel(**asdict(self), n_classes=fit.n_classes, seed=fit.seed)
+
+
+@dataclass(frozen=True)
 class Kernel(Learner):
     """A support vector machine with the Gaussian kernel (R's ksvm), or kernel ridge."""
 
@@ -355,6 +373,7 @@ LEARNERS: dict[str, type[Learner]] = {
         Splines,
         Quadratic,
         Boosting,
+        Forest,
         Kernel,
         Network,
         SingleIndex,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 COLUMNS = [
     "regression", "feature", "learner", "r2",
-    "leftover", "leftover_p", "bias", "unsettled", "uneven", "alarm",
+    "leftover", "leftover_p", "bias", "unsettled", "uneven", "stray", "alarm",
 ]  # fmt: skip
 # What looks for something left: few trees that learn fast, deep enough for a product of features.
 SECOND = Boosting(trees=15, splits=4, shrinkage=0.3)
@@ -41,7 +41,10 @@ POOR, SURE = 0.03, 0.01
 SHIFTED, SUSPECT = 0.75, 0.1
 # The share of what is left that more rows would take away, by which a regression is unsettled;
 # and how many times as far off it is in one fold as in another.
-UNSETTLED, UNEVEN = 0.3, 2.0
+UNSETTLED, UNEVEN = 0.3, 3.0
+# The share of what is left of a feature that comes from rows this many times as far off as half
+# of them, though they are not among the feature's own outermost values.
+STRAY, FAR, OUTERMOST = 0.15, 10.0, 0.01
 # Fewer rows, or values, say nothing of that.
 FEW_ROWS = 20
 # Above this share explained by the others, a feature has little of its own left to test.
@@ -153,6 +156,7 @@ def quality_table(
             "bias": np.nan,
             "unsettled": np.nan,
             "uneven": np.nan,
+            "stray": np.nan,
             "alarm": "",
         }
         if left is not None and j >= 0:
@@ -163,6 +167,7 @@ def quality_table(
         if regression == "x given rest":
             row["unsettled"] = unsettled(fitted[0], j, 1 - r2)
             row["uneven"] = uneven(fitted[0], j)
+            row["stray"] = stray(fitted[0], j)
             row["alarm"] = _alarm(row, left, j)
         rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -187,14 +192,34 @@ def uneven(residuals: Residuals, j: int) -> float:
 
     Medians are compared, of columns that take many values: a few rows far off do not count.
     """
-    x, _ = residuals.feature(j)
-    left = np.abs(x[:, int(np.argmax(x.var(axis=0)))])
+    left, values = _widest_column(residuals, j)
     folds = [left[residuals.fold == k] for k in range(residuals.n_folds)]
     typical = [float(np.median(own)) for own in folds if len(own) >= FEW_ROWS]
-    values = residuals.data.X[:, residuals.data.features[j].columns[0]]
     if len(typical) < 2 or len(np.unique(values[:1000])) < FEW_ROWS:
         return np.nan
     return max(typical) / max(min(typical), 1e-12 * max(typical), 1e-300)
+
+
+def stray(residuals: Residuals, j: int) -> float:
+    """Return the share of what is left of a feature that comes from ordinary values far off.
+
+    Where a value is ordinary the regression is to blame: it was asked where it had seen nothing.
+    """
+    left, values = _widest_column(residuals, j)
+    low, high = np.quantile(values, [OUTERMOST, 1 - OUTERMOST])
+    total = float(np.square(left).sum())
+    if len(np.unique(values[:1000])) < FEW_ROWS or not total > 0:
+        return np.nan
+    is_far = (left > FAR * np.median(left)) & (values >= low) & (values <= high)
+    return float(np.square(left[is_far]).sum()) / total
+
+
+def _widest_column(residuals: Residuals, j: int) -> tuple[Array, Array]:
+    """Return how far off each row of a feature is, and its values, of the column off most."""
+    x, _ = residuals.feature(j)
+    widest = int(np.argmax(x.var(axis=0)))
+    column = residuals.data.features[j].columns[widest]
+    return np.abs(x[:, widest]), residuals.data.X[residuals.rows, column]
 
 
 def _alarm(row: dict[str, Any], left: Leftover | None, j: int) -> str:
@@ -202,7 +227,7 @@ def _alarm(row: dict[str, Any], left: Leftover | None, j: int) -> str:
     name, r2 = f"'{short(row['feature'])}'", row["r2"]
     if r2 > DETERMINED:
         return f"{name} is {100 * r2:.1f}% determined by the others: little can be said of it."
-    if row["unsettled"] >= UNSETTLED or row["uneven"] >= UNEVEN:
+    if row["unsettled"] >= UNSETTLED or row["uneven"] >= UNEVEN or row["stray"] >= STRAY:
         return f"The regression of {name} wants more rows: its p-values may be too small."
     if left is None:
         return ""

@@ -105,7 +105,8 @@ Blend = tuple[tuple[Learner, float], ...]
 class Choices:
     """The learners that serve each fold's regressions: of y, of the features, of other targets.
 
-    That of `instead` of a feature is never the mean, which would take nothing off the target.
+    `y_rest` has those of y without a feature, where they are others. That of `instead` of a
+    feature is never the mean, which would take nothing off the target.
     `errors` are the mean losses of those chosen when they learned from `n_rows` rows only, by
     feature.
     """
@@ -113,6 +114,7 @@ class Choices:
     y: Sequence[Blend]
     x: Sequence[Mapping[int, Blend]]
     instead: Sequence[Mapping[int, Blend]]
+    y_rest: Sequence[Mapping[int, Blend]]
     errors: Mapping[int, float] = field(default_factory=dict)
     n_rows: float = 0.0
 
@@ -172,9 +174,14 @@ class Plan:
         return len(self.targets_of(task.feature)) if task.need == "x_given_rest" else 1
 
     def within_reach(self, task: Task, prediction: Array) -> Array:
-        """Return the prediction of a feature kept near the values that were learned from."""
-        train, own = self.folds[task.fold][0], list(self.targets_of(task.feature))
-        seen = self.x_targets[:, own][train]
+        """Return a prediction of numbers kept near the values that were learned from."""
+        train = self.folds[task.fold][0]
+        if task.need == "x_given_rest":
+            seen = self.x_targets[:, list(self.targets_of(task.feature))][train]
+        elif self.data.classes:
+            return prediction
+        else:
+            seen = self.data.y[train]
         low, high = seen.min(axis=0), seen.max(axis=0)
         return np.clip(prediction, low - REACH * (high - low), high + REACH * (high - low))
 
@@ -182,6 +189,9 @@ class Plan:
         """Return the learners of a task and the weights of their predictions."""
         if self.choices is None:
             return ((self.learner, 1.0),)
+        if task.need == "y_given_rest":
+            usual = self.choices.y[task.fold]
+            return self.choices.y_rest[task.fold].get(task.feature, usual)
         if task.need != "x_given_rest":
             return self.choices.y[task.fold]
         chosen = self.choices.x if self.targets is None else self.choices.instead
