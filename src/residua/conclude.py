@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from residua.data import Dataset
 from residua.errors import InputError, is_whole, listed, short
 from residua.fitting import ENGINES
-from residua.inference import ALTERNATIVES, Tests, combine_repeats, mean_test, normal_quantile
+from residua.inference import (
+    ALTERNATIVES,
+    Tests,
+    combine_repeats,
+    covariance,
+    either_p,
+    mean_test,
+    normal_quantile,
+)
 from residua.learners import Learner
 from residua.methods import AnyMethod, Chooser, Combination, Method
 from residua.methods.choice import Choice
@@ -125,15 +133,16 @@ def conclude(
     """Return the result of one or more cross-fits of the same table."""
     import pandas as pd
 
-    scores = {}
+    scores: dict[str, Array] = {}
     tables = []
     for method in methods:
         if isinstance(method, Chooser):
             tables.append(_chosen_rows(method, fitted[0].data, chosen[method.name].choice, options))
             continue
         if isinstance(method, Combination):
-            parts = [t for t in tables if t["method"].iloc[0] in method.parts]
-            tables.append(_combined_rows(method, fitted[0].data, parts, options))
+            parts = [t for p in method.parts for t in tables if t["method"].iloc[0] == p]
+            correlation = _correlation(method, fitted, scores, parts, options)
+            tables.append(_combined_rows(method, fitted[0].data, parts, correlation, options))
             continue
         per_repeat = [score(method, residuals, options, r) for r, residuals in enumerate(fitted)]
         tests = [_test(method, fitted[r], s, options, r) for r, s in enumerate(per_repeat)]
@@ -264,11 +273,37 @@ def _chosen_rows(method: Chooser, data: Dataset, choice: Choice, options: Option
     )
 
 
+def _correlation(
+    method: Combination,
+    fitted: Sequence[Residuals],
+    scores: Mapping[str, Array],
+    parts: list[pd.DataFrame],
+    options: Options,
+) -> Array:
+    """Return how the two statistics go together; NaN where they are not one normal each."""
+    two_sided, one_sided = (scores[name] for name in method.parts)
+    found = np.full(two_sided.shape[1], np.nan)
+    if len(fitted) > 1 or options.alternative:
+        return found
+    usable = np.logical_and.reduce([(p["status"] == "ok") & (p["df"] <= 1) for p in parts])
+    for j in np.flatnonzero(usable):
+        C = covariance(np.column_stack([two_sided[:, j], one_sided[:, j]]), fitted[0].clusters)
+        found[j] = C[0, 1] / np.sqrt(C[0, 0] * C[1, 1])
+    return found
+
+
 def _combined_rows(
-    method: Combination, data: Dataset, parts: list[pd.DataFrame], options: Options
+    method: Combination,
+    data: Dataset,
+    parts: list[pd.DataFrame],
+    correlation: Array,
+    options: Options,
 ) -> pd.DataFrame:
     """Return the tidy rows of a combination: p-values, and a statistic of the same level."""
-    p_value = np.minimum(1.0, len(parts) * np.min([part["p_value"] for part in parts], axis=0))
+    two_sided, one_sided = (part["p_value"].to_numpy(float) for part in parts)
+    p_value = np.minimum(1.0, 2 * np.minimum(two_sided, one_sided))
+    known = np.isfinite(correlation)
+    p_value[known] = either_p(two_sided[known], one_sided[known], correlation[known])
     statistic = normal_quantile(p_value / 2)
     adjusted = adjust(p_value, options.correction)
     statuses = list(zip(*(part["status"].tolist() for part in parts), strict=True))

@@ -74,7 +74,10 @@ class Method:
 
 @dataclass(frozen=True)
 class Combination:
-    """Tests that share one verdict: twice the smaller of two p-values (Bonferroni)."""
+    """A two-sided and a one-sided test that share one verdict, by the smaller p-value.
+
+    It is counted at most twice (Bonferroni), and less where the two go together.
+    """
 
     name: str
     parts: tuple[str, ...]
