@@ -244,3 +244,18 @@ def test_a_forest_serves_an_interaction_that_jumps():
     choices = choose(a_plan("auto", table=(X, y)))
     served = [isinstance(fold[0][0][0], Forest) for fold in choices.x]
     assert sum(served) >= 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_other_values_in_a_folds_test_rows_change_none_of_its_choices(seed):
+    table = followers(lambda Z: 2 * Z[:, 0] * (Z[:, 1] > 0), n_rows=150, seed=seed, noise=0.5)
+    plan = a_plan("auto", table=table)
+    before = choose(plan)
+    rng = np.random.default_rng(seed)
+    for fold, (_, test) in enumerate(plan.folds):
+        X, y = plan.data.X.copy(), plan.data.y.copy()
+        X[test] = rng.permuted(X[test], axis=0)
+        y[test] = rng.permutation(y[test])
+        after = choose(replace(plan, data=replace(plan.data, X=X, y=y)))
+        for name in ("y", "x", "instead", "y_rest"):
+            assert getattr(before, name)[fold] == getattr(after, name)[fold]

@@ -45,6 +45,8 @@ from residua.randomness import stream
 from residua.splits import Fold
 
 Rule = Callable[[int, dict[Learner, float]], bool]
+# The outer folds that ask for something, by regression.
+Askers = dict[int, set[int]]
 
 # The key of y among the features' numbers; that of y without feature j is REST - j.
 Y, REST = -1, -2
@@ -163,7 +165,9 @@ class Contest:
     """The errors of candidates: for each regression and candidate, (inner, outer) folds.
 
     An entry is the sum of losses that the outer fold may look at, NaN where the candidate did not
-    run or failed; `weight` has the sums of weights, and `known` the errors found from them.
+    run or failed; `weight` has the sums of weights, and `known` the errors found from them. An
+    outer fold sees only candidates that it asked for itself (`askers`): that another one asked for
+    them would tell it of its test rows.
     """
 
     plan: Plan
@@ -172,6 +176,7 @@ class Contest:
     losses: dict[tuple[int, Learner], Array] = field(default_factory=dict)
     left: dict[tuple[int, Learner], list[Array]] = field(default_factory=dict)
     known: dict[int, dict[int, dict[Learner, float]]] = field(default_factory=dict)
+    askers: dict[tuple[int, Learner], set[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shape = (len(self.inner.folds), self.inner.n_outer)
@@ -186,16 +191,39 @@ class Contest:
         n_columns = self.plan.data.X.shape[1]
         self.spread = np.array([self.plan.data.X[:, c].var() or 1.0 for c in range(n_columns)])
 
-    def everything(self) -> dict[int, list[int]]:
-        """Return all inner folds for all regressions."""
-        return {key: list(range(len(self.inner.folds))) for key in self.keys}
+    def everything(self) -> Askers:
+        """Return all outer folds for all regressions."""
+        return {key: set(range(self.inner.n_outer)) for key in self.keys}
 
-    def enter(self, path: Sequence[Learner], where: dict[int, list[int]]) -> None:
-        """Let candidates run for some regressions in some inner folds.
+    def looked_at(self, outers: Iterable[int]) -> list[int]:
+        """Return the inner folds that some outer folds may look at."""
+        return np.flatnonzero(self.weight[:, sorted(outers)].any(axis=1)).tolist()
+
+    def enter(self, path: Sequence[Learner], askers: Askers) -> None:
+        """Let candidates run for some regressions, as some outer folds ask.
 
         Several candidates are one family of trees, of which each has more than the one before.
         """
+        self.admit(path, askers)
+        self.run(path, {key: self.looked_at(outers) for key, outers in askers.items()})
+
+    def admit(self, path: Sequence[Learner], askers: Askers) -> None:
+        """Let outer folds see candidates."""
         self.order += [learner for learner in path if learner not in self.order]
+        for key, outers in askers.items():
+            self.known.pop(key, None)
+            for learner in path:
+                self.askers.setdefault((key, learner), set()).update(outers)
+
+    def dismiss(self, path: Sequence[Learner], askers: Askers, still: set[tuple[int, int]]) -> None:
+        """Let outer folds no longer see candidates, but for those that still ask."""
+        for key, outers in askers.items():
+            self.known.pop(key, None)
+            for learner in path:
+                self.askers[key, learner] -= {o for o in outers if (key, o) not in still}
+
+    def run(self, path: Sequence[Learner], where: dict[int, list[int]]) -> None:
+        """Let candidates run for some regressions in some inner folds."""
         tasks = [self._task(key, i) for key, folds in where.items() for i in folds]
         if not tasks:
             return
@@ -272,6 +300,8 @@ class Contest:
             return {}
         found = {}
         for learner in self.order:
+            if outer not in self.askers.get((key, learner), ()):
+                continue
             table = self.losses.get((key, learner))
             total = np.nan if table is None else table[looked, outer].sum()
             if np.isfinite(total):
@@ -461,17 +491,16 @@ def _hold_library(contest: Contest) -> None:
 
 def _hold_rest(contest: Contest) -> None:
     """Let those who serve y, and a feature, fit y without it, where the rest tells of it."""
-    asked: dict[Learner, dict[int, set[int]]] = {}
+    asked: dict[Learner, Askers] = {}
     for outer in range(contest.inner.n_outer):
-        looked = np.flatnonzero(contest.weight[:, outer])
         for key in contest.told(outer):
             rivals = [contest.best(Y, outer), contest.best(key, outer)]
             if contest.plan.data.classes and rivals[1] not in contest.errors(Y, outer):
                 rivals.pop()  # it is not made for classes
             for learner in rivals:
-                asked.setdefault(learner, {}).setdefault(REST - key, set()).update(looked)
-    for learner, where in asked.items():
-        contest.enter([learner], {key: sorted(folds) for key, folds in where.items()})
+                asked.setdefault(learner, {}).setdefault(REST - key, set()).add(outer)
+    for learner, askers in asked.items():
+        contest.enter([learner], askers)
 
 
 def _grow(
@@ -479,12 +508,12 @@ def _grow(
     splits: int,
     counts: Sequence[int],
     more: Sequence[int],
-    where: dict[int, list[int]],
+    askers: Askers,
 ) -> None:
     """Let trees run, and more of them where the most so far did best."""
-    contest.enter([Boosting(trees=count, splits=splits) for count in counts], where)
-    where = _where(contest, where, _wants_more(splits, counts[-1]))
-    contest.enter([Boosting(trees=count, splits=splits) for count in more], where)
+    contest.enter([Boosting(trees=count, splits=splits) for count in counts], askers)
+    askers = _where(contest, askers, _wants_more(splits, counts[-1]))
+    contest.enter([Boosting(trees=count, splits=splits) for count in more], askers)
 
 
 def _wants_more(splits: int, trees: int) -> Rule:
@@ -498,14 +527,12 @@ def _wants_more(splits: int, trees: int) -> Rule:
     return rule
 
 
-def _where(contest: Contest, where: dict[int, list[int]], rule: Rule) -> dict[int, list[int]]:
-    """Return the inner folds of those regressions for which some outer fold's errors say so."""
-    found: dict[int, list[int]] = {}
-    for key, folds in where.items():
-        outers = [o for o in range(contest.inner.n_outer) if rule(key, contest.errors(key, o))]
-        looked = contest.weight[:, outers].sum(axis=1) > 0
-        found[key] = [i for i in folds if looked[i]]
-    return found
+def _where(contest: Contest, askers: Askers, rule: Rule) -> Askers:
+    """Return the outer folds whose own errors say so."""
+    return {
+        key: {outer for outer in outers if rule(key, contest.errors(key, outer))}
+        for key, outers in askers.items()
+    }
 
 
 def _wants_forest(key: int, errors: dict[Learner, float]) -> bool:
@@ -520,8 +547,8 @@ def _wants_forest(key: int, errors: dict[Learner, float]) -> bool:
 
 
 def _is_told(errors: dict[Learner, float]) -> bool:
-    """Return whether the rest tells of a feature; the mean errs by 1."""
-    return min(errors.values(), default=1.0) < 1 - TOLD
+    """Return whether the rest tells of a feature; without a yardstick the mean errs by 1."""
+    return min(errors.values(), default=1.0) < (1 - TOLD) * errors.get(Mean(), 1.0)
 
 
 def _is_wild(key: int, errors: dict[Learner, float]) -> bool:
@@ -541,21 +568,21 @@ def _far_apart(count: int) -> list[int]:
     return [*range(0, count, 2), *range(1, count, 2)]
 
 
-def _race(contest: Contest, path: Sequence[Learner], where: dict[int, list[int]]) -> None:
+def _race(contest: Contest, path: Sequence[Learner], askers: Askers) -> None:
     """Let candidates run in one inner fold after the other for as long as they lead.
 
     An outer fold asks for the next inner fold only by the errors it may look at itself.
     """
-    running = {(key, outer) for key in where for outer in range(contest.inner.n_outer)}
+    running = {(key, outer) for key, outers in askers.items() for outer in outers}
+    contest.admit(path, askers)
     for i in _far_apart(len(contest.inner.folds)):
-        looking = [outer for outer, _ in contest.inner.looks[i]]
-        asked = {key for key, outer in running if outer in looking and i in where[key]}
-        contest.enter(path, {key: [i] for key in asked})
-        for key, outer in list(running):
-            if key not in asked or outer not in looking:
-                continue
+        looking = {outer for outer, _ in contest.inner.looks[i]}
+        asked = {(key, outer) for key, outer in running if outer in looking}
+        contest.run(path, {key: [i] for key in sorted({key for key, _ in asked})})
+        for key, outer in asked:
             errors = contest.errors(key, outer, [i])
             rivals = [error for learner, error in errors.items() if learner not in path]
             own = [error for learner, error in errors.items() if learner in path]
             if not own or (rivals and min(own) >= min(rivals)):
                 running.discard((key, outer))
+    contest.dismiss(path, askers, running)
