@@ -304,7 +304,8 @@ def alarms_table(lines: list[dict[str, str]]) -> Iterator[str]:
             key = tuple(line[name] for name in ("part", "cell", "n", "who"))
             settings.setdefault(key, []).append(line)
     for title, is_kind in KINDS.items():
-        kind = [own for own in settings.values() if is_kind(worst_rate(own))]
+        many = [own for own in settings.values() if len(own) >= ENOUGH]
+        kind = [own for own in many if is_kind(worst_rate(own))]
         if kind:
             alarms = [mean_of(own, "alarm") for own in kind]
             warned = f"{np.mean([alarm > 0.5 for alarm in alarms]):.0%}"
