@@ -90,7 +90,7 @@ def binary_y(n: int, rng: Generator) -> Table:
     return _table(np.sin(z[:, 0]) + 0.5 * rng.normal(size=n), z, y)
 
 
-# --- of the same kind, looked at only after everything was settled ------------------------------
+# --- others of the same kind --------------------------------------------------------------------
 
 
 def step(n: int, rng: Generator) -> Table:
