@@ -314,8 +314,7 @@ class Contest:
         A forest that errs a little more is better for a test: it shrinks less.
         """
         errors = self.errors(key, outer)
-        least = min(errors.values(), default=0.0)
-        if key >= 0 and errors.get(FOREST, np.inf) <= (1 + LENIENT) * least:
+        if key >= 0 and _forest_will_do(errors):
             return FOREST
         return _leader(errors) or Mean()
 
@@ -346,7 +345,7 @@ class Contest:
         """Return who serves y, or who errs less without the feature."""
         usual, errors = self.best(Y, outer), self.errors(REST - key, outer)
         least = min(errors, key=errors.__getitem__, default=usual)
-        if errors.get(FOREST, np.inf) <= (1 + LENIENT) * errors.get(least, 0.0):
+        if _forest_will_do(errors):
             return FOREST
         if least == usual or errors.get(usual, np.inf) <= (1 + WORTH) * errors[least]:
             return usual
@@ -544,6 +543,11 @@ def _wants_forest(key: int, errors: dict[Learner, float]) -> bool:
     leader = _leader(errors)
     is_deep = isinstance(leader, Boosting) and leader.splits > 1
     return key >= 0 and _is_told(errors) and (is_deep or isinstance(leader, Kernel))
+
+
+def _forest_will_do(errors: dict[Learner, float]) -> bool:
+    """Return whether a forest errs next to no more than the best, or a little more."""
+    return errors.get(FOREST, np.inf) <= (1 + LENIENT) * min(errors.values(), default=0.0)
 
 
 def _is_told(errors: dict[Learner, float]) -> bool:

@@ -195,7 +195,7 @@ def uneven(residuals: Residuals, j: int) -> float:
     left, values = _widest_column(residuals, j)
     folds = [left[residuals.fold == k] for k in range(residuals.n_folds)]
     typical = [float(np.median(own)) for own in folds if len(own) >= FEW_ROWS]
-    if len(typical) < 2 or len(np.unique(values[:1000])) < FEW_ROWS:
+    if len(typical) < 2 or _takes_few(values):
         return np.nan
     return max(typical) / max(min(typical), 1e-12 * max(typical), 1e-300)
 
@@ -208,10 +208,14 @@ def stray(residuals: Residuals, j: int) -> float:
     left, values = _widest_column(residuals, j)
     low, high = np.quantile(values, [OUTERMOST, 1 - OUTERMOST])
     total = float(np.square(left).sum())
-    if len(np.unique(values[:1000])) < FEW_ROWS or not total > 0:
+    if _takes_few(values) or not total > 0:
         return np.nan
     is_far = (left > FAR * np.median(left)) & (values >= low) & (values <= high)
     return float(np.square(left[is_far]).sum()) / total
+
+
+def _takes_few(values: Array) -> bool:
+    return len(np.unique(values[:1000])) < FEW_ROWS
 
 
 def _widest_column(residuals: Residuals, j: int) -> tuple[Array, Array]:

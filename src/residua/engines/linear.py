@@ -404,7 +404,9 @@ class Solved(Protocol):
 def factorised(plan: Plan, scale: Scale, columns: Array) -> Solved | None:
     """Return the triangle, or for dependent columns the decomposition; None where in doubt."""
     assert isinstance(plan.learner, Linear)
-    ridge = plan.learner.ridge * (scale.unit**2 if plan.learner.is_unitless else scale.unit**0)
+    ridge = plan.learner.ridge * (
+        scale.unit**2 if plan.learner.is_unitless else np.ones_like(scale.unit)
+    )
     n_rows = columns.shape[1]
     if (scale.unit <= EPS * n_rows * np.abs(scale.centre)).any():
         return None  # what varies there is rounding
