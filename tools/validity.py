@@ -1,6 +1,6 @@
 """Measure how often the tests reject true nulls, and what they find: docs/validity.md.
 
-    python tools/validity.py [--runs 200] [--jobs 2] [--only nulls,others,power,rivals,flips]
+    python tools/validity.py [--runs 200] [--jobs 2] [--only nulls,others,fresh,power,rivals,flips]
 
 Every run is a line of benchmarks/validity.csv, so that an interrupted measurement goes on where
 it stopped; the page is written from that file. Rivals run in .venv-rivals, and the real tables
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from validity_nulls import NULLS, OTHERS
+from validity_nulls import FRESH, NULLS, OTHERS
 
 import residua
 
@@ -42,6 +42,7 @@ POWER_LEARNERS = {"auto": "auto", "500 stumps": "boosting(trees=500)"}
 REAL = ("boston", "wine_red", "crab_age", "gas_turbine_2013", "social_media", "airbnb_quebec")
 SEEDS = 10
 OTHERS_SIZE = 500
+TABLES = {"nulls": NULLS, "others": OTHERS, "fresh": FRESH}
 # Rivals with forests take long: they get this share of the runs.
 RIVALS_SHARE = 4
 
@@ -60,7 +61,7 @@ Task = tuple[str, str, int, str, int]
 
 def null_run(cell: str, n: int, who: str, run: int) -> dict[str, float]:
     """Return the p-values of a feature that says nothing, and whether an alarm was raised."""
-    draw = (NULLS | OTHERS)[cell]
+    draw = (NULLS | OTHERS | FRESH)[cell]
     X, y = draw(n, np.random.default_rng([run, n, *cell.encode()]))
     result = residua.assess(X, y, learner=LEARNERS[who], seed=run)
     p = result.table[result.table["feature"] == "x0"].set_index("method")["p_value"]
@@ -116,7 +117,13 @@ def flip_run(cell: str, n: int, who: str, run: int) -> dict[str, float]:
     return {"gcm": float(len(chosen)), "pcm": 0.0, "both": float(code), "alarm": 0.0}
 
 
-PARTS = {"nulls": null_run, "others": null_run, "power": power_run, "flips": flip_run}
+PARTS = {
+    "nulls": null_run,
+    "others": null_run,
+    "fresh": null_run,
+    "power": power_run,
+    "flips": flip_run,
+}
 
 
 def tasks(parts: Iterable[str], runs: int) -> Iterator[Task]:
@@ -125,8 +132,8 @@ def tasks(parts: Iterable[str], runs: int) -> Iterator[Task]:
         if part == "nulls":
             cells = [(c, n, w) for n in SIZES for c in NULLS for w in LEARNERS]
             yield from ((part, c, n, w, r) for r in range(runs) for c, n, w in cells)
-        if part == "others":
-            cells = [(c, OTHERS_SIZE, w) for c in OTHERS for w in LEARNERS]
+        if part in ("others", "fresh"):
+            cells = [(c, OTHERS_SIZE, w) for c in TABLES[part] for w in LEARNERS]
             yield from ((part, c, n, w, r) for r in range(runs // 2) for c, n, w in cells)
         if part == "power":
             cells = [
@@ -273,7 +280,7 @@ def nulls_table(lines: list[dict[str, str]], part: str) -> Iterator[str]:
     own_titles = ["gcm", "pcm", "gcm+pcm", "alarm"]
     titles = ["null", "n", *own_titles, *(f"stumps: {title}" for title in own_titles)]
     yield from head([*titles, "runs", "verdict"])
-    for cell in NULLS if part == "nulls" else OTHERS:
+    for cell in TABLES[part]:
         for n in SIZES:
             own, fixed = (select(lines, part=part, cell=cell, n=n, who=who) for who in LEARNERS)
             if own:
@@ -300,7 +307,7 @@ def alarms_table(lines: list[dict[str, str]]) -> Iterator[str]:
     yield from head(["settings", "how many", "warned of", "share of their runs that warn"])
     settings: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for line in lines:
-        if line["part"] in ("nulls", "others"):
+        if line["part"] in TABLES:
             key = tuple(line[name] for name in ("part", "cell", "n", "who"))
             settings.setdefault(key, []).append(line)
     many = [own for own in settings.values() if len(own) >= ENOUGH]
@@ -392,10 +399,16 @@ None of them is in the list above (n = {OTHERS_SIZE}). They are no independent c
 forests are among the candidates, and others were looked at when an alarm's threshold was set.
 """
 
+FRESH_HEAD = f"""
+## Nulls that nothing was set by
+
+Written when the code was done, and run only then (n = {OTHERS_SIZE}): the independent check.
+"""
+
 ALARMS_HEAD = """
 ## Are the alarms right?
 
-A setting is a null, a size and a learner, of both tables above. It is invalid if a test rejects
+A setting is a null, a size and a learner, of all tables above. It is invalid if a test rejects
 more than .10, valid if none rejects more than .07; it is warned of if most of its runs warn.
 """
 
@@ -424,8 +437,9 @@ def write_page() -> None:
     lines = stored()
     there = {line["part"] for line in lines}
     parts = [HEAD, *nulls_table(lines, "nulls")]
-    if "others" in there:
-        parts += [OTHERS_HEAD, *nulls_table(lines, "others")]
+    for part, title in (("others", OTHERS_HEAD), ("fresh", FRESH_HEAD)):
+        if part in there:
+            parts += [title, *nulls_table(lines, part)]
     parts += [ALARMS_HEAD, *alarms_table(lines)]
     for part, title, table in (
         ("rivals", RIVALS_HEAD, rivals_table),
@@ -442,7 +456,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", default="nulls,others,power,rivals,flips")
+    parser.add_argument("--only", default="nulls,others,fresh,power,rivals,flips")
     given = parser.parse_args()
     parts = given.only.split(",")
     measure(list(tasks(parts, given.runs)), given.jobs)

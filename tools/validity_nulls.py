@@ -149,7 +149,74 @@ def skewed(n: int, rng: Generator) -> Table:
     return _table(curve + 0.5 * rng.normal(size=n), z, curve + rng.normal(size=n))
 
 
+# --- written when the code was done, and run only then ------------------------------------------
+
+
+def kink(n: int, rng: Generator) -> Table:
+    """x and y follow the absolute value of z."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    return _table(
+        np.abs(z[:, 0]) + 0.3 * rng.normal(size=n), z, np.abs(z[:, 0]) + rng.normal(size=n)
+    )
+
+
+def larger(n: int, rng: Generator) -> Table:
+    """x and y follow the larger of two others."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    top = np.maximum(z[:, 0], z[:, 1])
+    return _table(top + 0.4 * rng.normal(size=n), z, top + rng.normal(size=n))
+
+
+def chirp(n: int, rng: Generator) -> Table:
+    """x and y follow waves that get shorter."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    z[:, 0] = rng.uniform(0, 2, n)
+    curve = np.sin(np.pi * z[:, 0] ** 2)
+    return _table(curve + 0.2 * rng.normal(size=n), z, curve + rng.normal(size=n))
+
+
+def ridge_wave(n: int, rng: Generator) -> Table:
+    """x and y follow a wave of the sum of two others."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    curve = np.sin(1.5 * (z[:, 0] + z[:, 1]))
+    return _table(curve + 0.3 * rng.normal(size=n), z, curve + rng.normal(size=n))
+
+
+def radius(n: int, rng: Generator) -> Table:
+    """x and y follow the distance of two others from the middle."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    far = np.hypot(z[:, 0], z[:, 1])
+    return _table(far + 0.3 * rng.normal(size=n), z, far + rng.normal(size=n))
+
+
+def two_classes(n: int, rng: Generator) -> Table:
+    """x and y are 0 or 1, each with a chance that follows a product of two others."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    chance = 1 / (1 + np.exp(-2 * z[:, 0] * z[:, 1]))
+    x, y = ((rng.random(n) < chance).astype(float) for _ in range(2))
+    return _table(x, z, y)
+
+
+def lopsided(n: int, rng: Generator) -> Table:
+    """x and y follow z with skewed errors that grow with it."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    size = np.exp(0.5 * z[:, 0])
+    x = np.sin(z[:, 0]) + size * (rng.exponential(size=n) - 1)
+    return _table(x, z, np.sin(z[:, 0]) + size * (rng.exponential(size=n) - 1))
+
+
+def among_many(n: int, rng: Generator) -> Table:
+    """x and y follow a curve of one of twenty others that go together."""
+    z = np.sqrt(0.5) * rng.normal(size=(n, 20)) + np.sqrt(0.5) * rng.normal(size=(n, 1))
+    curve = np.sin(2 * z[:, 0])
+    return _table(curve + 0.3 * rng.normal(size=n), z, curve + rng.normal(size=n))
+
+
 Null = Callable[[int, Generator], Table]
+FRESH: dict[str, Null] = {
+    f.__name__: f
+    for f in (kink, larger, chirp, ridge_wave, radius, two_classes, lopsided, among_many)
+}
 OTHERS: dict[str, Null] = {
     f.__name__: f for f in (step, bump, waves, two_curves, correlated_product, gate, counts, skewed)
 }
