@@ -81,3 +81,10 @@ def test_quality_says_how_well_each_regression_predicts(result):
     full = result.quality.set_index("regression").loc["y given all", "r2"]
     assert 0.5 < full < 1
     assert (result.quality["regression"] == "x given rest").sum() == 4
+
+
+@pytest.mark.parametrize(("learner", "said"), [("boosting", True), ("linear", False)])
+def test_a_missing_numba_is_said_where_it_costs_time(small_data, monkeypatch, learner, said):
+    monkeypatch.setattr("residua.conclude.find_spec", lambda _name: None)
+    alerts = assess(*small_data, learner=learner, methods="gcm").alerts
+    assert any("pip install numba" in alert for alert in alerts) is said

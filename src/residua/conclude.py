@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from residua.data import Dataset
 from residua.errors import InputError, is_whole, listed, short
-from residua.fitting import ENGINES
+from residua.fitting import COMPILED
 from residua.inference import (
     ALTERNATIVES,
     Tests,
@@ -430,7 +430,7 @@ def _alerts(
         )
     elif options.in_sample:
         yield "In-sample residuals flatter flexible learners: LOCO then rejects too often."
-    if learner.name in ENGINES and find_spec("numba") is None:
+    if learner.name in COMPILED and find_spec("numba") is None:
         yield "numba is not installed, so models are fitted one by one: pip install numba."
     statuses = zip(table["feature"].tolist(), table["status"].tolist(), strict=True)
     failed = {feature: status for feature, status in statuses if status.startswith("failed")}

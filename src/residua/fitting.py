@@ -22,6 +22,8 @@ ENGINES = {
     "ridge": "linear",
     "splines": "splines",
 }
+# Those among them, and those that choose among them, that are slow without numba.
+COMPILED = frozenset({"auto", "boosting", "kernel", "network"})
 
 
 def engine_for(plan: Plan) -> Any:
