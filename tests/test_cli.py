@@ -506,9 +506,10 @@ def test_the_first_run_of_an_engine_says_that_it_compiles(monkeypatch, tmp_path,
 def test_the_time_left_counts_from_the_first_report(monkeypatch, capsys):
     from residua import console
 
-    clock = iter([0.0, 20.0, 40.0, 41.0])  # start, a late first report, two more
-    monkeypatch.setattr(console.time, "monotonic", lambda: next(clock))
-    advance = console._line_every(10.0)
-    for done in (10, 20, 30):
-        advance(done, 100)
-    assert capsys.readouterr().err == "fitting 20/100, about 160 s left\n"
+    now = [0.0]
+    monkeypatch.setattr("residua.progress.time.monotonic", lambda: now[0])
+    with console.progress_bar(hidden=False) as advance:
+        for now[0], done in ((20.0, 10), (40.0, 20), (41.0, 30)):  # the first report is late
+            advance(done, 100)
+    said = capsys.readouterr().err
+    assert said == "fitting 10/100\nfitting 20/100, about 3 min left\n"

@@ -6,7 +6,6 @@ import json
 import shlex
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ import typer
 
 from residua.cli_options import AsJson, Jobs
 from residua.errors import InputError, Interrupted, plural
+from residua.progress import Pace, Show, display, in_words
 
 if TYPE_CHECKING:
     from residua.study.runner import Standing
@@ -256,74 +256,24 @@ Advance = Callable[["Standing"], None]
 
 @contextmanager
 def progress(*, hidden: bool, label: str = "study") -> Iterator[Advance | None]:
-    """Yield a function that shows how far a study is: a bar, or a line now and then."""
-    if hidden:
-        yield None
-    elif sys.stderr.isatty():
-        with _bar(label) as advance:
-            yield advance
-    else:
-        yield _line_every(10.0, label)
+    """Yield a function that shows how far a study is: rate, time left and failures."""
+    with display(label, hidden=hidden) as show:
+        yield _paced(show) if show else None
 
 
-@contextmanager
-def _bar(label: str) -> Iterator[Advance]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (
-        TextColumn(label),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[said]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, said="")
-        pace = _Pace()
-
-        def advance(found: Standing) -> None:
-            bar.update(task, completed=found.done, total=found.total, said=pace.says(found))
-
-        yield advance
-
-
-def _line_every(seconds: float, label: str) -> Advance:
-    last = time.monotonic()
-    pace = _Pace()
+def _paced(show: Show) -> Advance:
+    pace = Pace()
 
     def advance(found: Standing) -> None:
-        nonlocal last
-        said = pace.says(found)
-        if time.monotonic() - last >= seconds:
-            last = time.monotonic()
-            print(f"{label} {found.done}/{found.total}, {said}", file=sys.stderr, flush=True)
+        show(found.done, found.total, _said(pace.rate(found.done), found))
 
     return advance
 
 
-class _Pace:
-    """How fast tasks are done, how long the rest takes, and how many failed."""
-
-    def __init__(self) -> None:
-        self.start = time.monotonic()
-
-    def says(self, found: Standing) -> str:
-        """Return rate, time left and failures, as text."""
-        passed = max(time.monotonic() - self.start, 1e-9)
-        if not found.now:
-            return f"{found.failed} failed"
-        left = passed / found.now * (found.total - found.done)
-        rate = found.now / passed
-        per = f"{rate:.1f} tasks/s" if rate >= 1 else f"{60 * rate:.1f} tasks/min"
-        return f"{per}, {in_words(left)} left, {found.failed} failed"
-
-
-def in_words(seconds: float) -> str:
-    """Return a time as people say it.
-
-    >>> in_words(42), in_words(600), in_words(9000)
-    ('42 s', '10 min', '2.5 h')
-    """
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+def _said(rate: float, found: Standing) -> str:
+    """Return rate, time left and failures, as text."""
+    failed = f"{found.failed} failed"
+    if not rate:
+        return failed
+    per = f"{rate:.1f} tasks/s" if rate >= 1 else f"{60 * rate:.1f} tasks/min"
+    return f"{per}, {in_words((found.total - found.done) / rate)} left, {failed}"

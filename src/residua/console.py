@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from residua.errors import plural, short, visible
+from residua.progress import Pace, Show, display, in_words
 from residua.report.alerts import all_alerts
 from residua.result import Result, cell_width, plain_table
 
@@ -133,44 +133,17 @@ def footnotes(result: Result, said: Iterable[str] = ()) -> Iterable[str]:
 
 @contextmanager
 def progress_bar(*, hidden: bool) -> Iterator[Progress | None]:
-    """Yield a progress function: a bar with the time left, or plain lines without a terminal."""
-    if hidden:
-        yield None
-    elif sys.stderr.isatty():
-        with _rich_bar() as advance:
-            yield advance
-    else:
-        yield _line_every(10.0)
+    """Yield a progress function that shows the fits done and the time left."""
+    with display("fitting", hidden=hidden) as show:
+        yield _timed(show) if show else None
 
 
-@contextmanager
-def _rich_bar() -> Iterator[Progress]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as RichProgress
-
-    columns: tuple[Any, ...] = (
-        TextColumn("fitting"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    )  # fmt: skip
-    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("fitting")
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _line_every(seconds: float) -> Progress:
-    """Return a progress function that prints a line now and then."""
-    last = time.monotonic()
-    first: tuple[float, int] | None = None
+def _timed(show: Show) -> Progress:
+    pace = Pace()
 
     def advance(done: int, total: int) -> None:
-        nonlocal last, first
-        now = time.monotonic()
-        # The rate counts from the first report on: what comes before is compilation.
-        first = first or (now, done)
-        if now - last >= seconds and first[1] < done < total:
-            last = now
-            left = (now - first[0]) / (done - first[1]) * (total - done)
-            print(f"fitting {done}/{total}, about {left:.0f} s left", file=sys.stderr, flush=True)
+        rate = pace.rate(done)
+        show(done, total, f"about {in_words((total - done) / rate)} left" if rate else "")
 
     return advance
 
