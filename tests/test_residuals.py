@@ -12,6 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from residua import assess
 from residua.assess import prepare
 from residua.engines import plain
+from residua.learners import Auto
+from residua.methods.gcm import gcm
 from residua.residuals import fit_residuals
 
 ALL = ["gcm", "loco", "dropout", "permutation"]
@@ -152,3 +154,20 @@ def test_missing_values_reach_learners_that_take_them_and_are_filled_for_others(
     assert any(seen)
     result = assess(X, y, learner="linear")
     assert result.table.set_index(["method", "feature"]).loc[("gcm", "x2"), "df"] == 2
+
+
+def test_the_leverage_of_least_squares_is_parameters_over_rows():
+    X = np.random.default_rng(3).normal(size=(300, 12))
+    plan = prepare(X, X[:, 0] + X[:, 1] ** 2, learner=Auto(candidates=["linear"])).plan(0)
+    assert fit_residuals(plan).leverage.mean() == pytest.approx(12 / 240, abs=0.015)
+    plan = prepare(X, X[:, 0], learner=Auto(candidates=["mean"])).plan(0)
+    assert fit_residuals(plan).leverage.mean() == pytest.approx(1 / 240, abs=0.003)
+
+
+@pytest.mark.parametrize("options", [{"learner": "linear"}, {"splits": 0.5}, {"splits": "none"}])
+def test_without_a_choice_or_rows_that_folds_share_scores_are_the_products(options, small_data):
+    job = prepare(*small_data, **({"learner": Auto(candidates=["linear"])} | options))
+    residuals = fit_residuals(job.plan(0))
+    assert residuals.leverage is None
+    products = residuals.x_given_rest * residuals.y_given_rest
+    assert np.array_equal(gcm(residuals, np.random.default_rng(0)), products)

@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 SAME = 1e-12
 # Digits that other targets than columns keep, in units of their spread.
 DIGITS = 9
+# What the product of two residuals takes.
+PRODUCT = frozenset({"x_given_rest", "y_given_rest"})
 # What came of the tasks of one fold and need: for each outcome, the features it answers for.
 Found = list[tuple[list[int], Outcome]]
 NEEDS = (
@@ -45,6 +47,8 @@ class Residuals:
     classes what is left of y has one more axis: a column per class but the first. `n_train` is
     the rows a model learned from, 0 where it was tested on those same rows. `learners` are those
     that each regression chose, fold by fold, where it had a choice; `choices` says how.
+    `leverage` is how far the two regressions of each feature follow the rows they learned from,
+    where that was measured.
     """
 
     data: Dataset
@@ -59,6 +63,7 @@ class Residuals:
     learners: Mapping[tuple[str, int], Sequence[str]] = field(default_factory=dict)
     choices: Choices | None = None
     fold: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # that tested each row
+    leverage: Array | None = None
 
     @property
     def y_given_all(self) -> Array:
@@ -169,7 +174,44 @@ def fit_residuals(plan: Plan) -> Residuals:
     for need, targets in (("f_given_rest", _suggested), ("square_given_rest", _squares)):
         if need in plan.needs:
             residuals = _with_targets(plan, residuals, need, targets)
+    if plan.choices and residuals.n_train and plan.needs >= PRODUCT:
+        residuals = replace(residuals, leverage=_leverage(plan, residuals))
     return residuals
+
+
+# --- models and their own rows ------------------------------------------------------------------
+
+
+def _leverage(plan: Plan, residuals: Residuals) -> Array | None:
+    """Return for each feature the mean leverage of a row, in its own or in y's regression.
+
+    The leverage of a row is the share of its noise that the model takes up, in least squares on
+    average the parameters over the rows. The first fold's models are fitted once more for what
+    they leave of their own rows, which other folds have tested: leverage is one minus the slope
+    of that on what those left. The lesser of the two counts. A hold-out has none: no model is
+    tested on what another learned from.
+    """
+    train = np.intersect1d(plan.folds[0][0], residuals.rows)
+    if not len(train):
+        return None
+    first = replace(plan, folds=[(plan.folds[0][0], train)], needs=PRODUCT, progress=None)
+    own, at = gather(first, run(first)), np.searchsorted(residuals.rows, train)
+    of_x, of_y = (
+        _share_lost(residuals.arrays[need][at], own.arrays[need])
+        for need in ("x_given_rest", "y_given_rest")
+    )
+    of_y = of_y.reshape(plan.data.n_features, -1).max(axis=1)
+    columns = [list(feature.columns) for feature in plan.data.features]
+    return np.asarray(np.minimum(of_y, [of_x[some].max(initial=0.0) for some in columns]))
+
+
+def _share_lost(left: Array, own: Array) -> Array:
+    """Return one minus the slope of what models leave of their own rows on what others leave."""
+    squares = (left**2).sum(axis=0)
+    slope = np.divide(
+        (left * own).sum(axis=0), squares, out=np.ones_like(squares), where=squares > 0
+    )
+    return np.asarray(np.clip(1 - slope, 0.0, 1.0))
 
 
 # --- other targets than the columns -------------------------------------------------------------

@@ -141,7 +141,7 @@ METHODS: dict[str, AnyMethod] = {
             "gcm+pcm",
             ("gcm", "pcm"),
             needs=("y_given_all", "y_given_rest", "x_given_rest", "f_given_rest"),
-            about="the verdict: twice the smaller p-value of GCM and PCM",
+            about="the verdict: at most twice the smaller p-value of GCM and PCM",
         ),
         Method(
             "weighted_gcm",

@@ -24,6 +24,16 @@ SAME_DIRECTION = 1e-9
 
 def gcm(residuals: Residuals, rng: Generator) -> Array:
     """Return the product of what is left of x_j and what is left of y."""
+    scores = _products(residuals)
+    if residuals.leverage is None:
+        return scores
+    # Folds share training rows, so the noise of row i in x and of row j in y meet twice: in the
+    # product of row i and in that of row j. The sd over rows does not see that they are the same.
+    mean = scores.mean(axis=0)
+    return np.asarray(mean + (1 + residuals.leverage) * (scores - mean))
+
+
+def _products(residuals: Residuals) -> Array:
     single, columns, several = _by_width(residuals)
     if single == columns == list(range(residuals.data.n_features)):
         return residuals.weighted(residuals.x_given_rest * residuals.y_given_rest)
