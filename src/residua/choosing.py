@@ -61,8 +61,9 @@ LEARNED = 0.02
 TOLD = 0.2
 # Choosing from more rows than this is no better, and dearer.
 MOST_ROWS = 20_000
-# Beyond these sizes a candidate would take longer than all others together.
-MOST_CURVES, MOST_KERNEL_ROWS, MOST_FOREST_ROWS = 60, 2500, 2500
+# Beyond these sizes a candidate would take longer than all others together. The rows are those of
+# inner folds, three of five.
+MOST_CURVES, MOST_KERNEL_ROWS, MOST_FOREST_ROWS = 60, 1500, 2500
 FOREST, LENIENT = Forest(trees=50, min_node=3), 0.03
 # Up to this many columns also curves of many waves, and all products, are tried.
 MOST_WAVES, WAVES = 12, 40

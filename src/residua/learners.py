@@ -172,10 +172,10 @@ class Boosting(Learner):
 
 @dataclass(frozen=True)
 class Forest(Learner):
-    """Deep trees on bootstrap samples (scikit-learn's forest), any column at each split."""
+    """Deep trees on bootstrap samples, any column at each split."""
 
     name: ClassVar[str] = "forest"
-    about: ClassVar[str] = "bagged deep trees (scikit-learn's forest); sees jumps and interactions"
+    about: ClassVar[str] = "bagged deep trees; sees jumps and interactions"
     trees: int = 100
     min_node: int = 5
 

@@ -16,6 +16,7 @@ from residua.data import Dataset, Index, Rows, as_slice
 from residua.engines import Choices, Outcome, Plan, Task, plain
 from residua.fitting import by_task, engine_for, run
 from residua.learners import Auto
+from residua.randomness import stream
 
 Array = NDArray[np.float64]
 # Targets that vary by a smaller share of the largest are constant.
@@ -24,6 +25,8 @@ SAME = 1e-12
 DIGITS = 9
 # What the product of two residuals takes.
 PRODUCT = frozenset({"x_given_rest", "y_given_rest"})
+# Of the first fold's training rows in as many parts two models leave one out each.
+PARTS = 4
 # What came of the tasks of one fold and need: for each outcome, the features it answers for.
 Found = list[tuple[list[int], Outcome]]
 NEEDS = (
@@ -47,7 +50,7 @@ class Residuals:
     classes what is left of y has one more axis: a column per class but the first. `n_train` is
     the rows a model learned from, 0 where it was tested on those same rows. `learners` are those
     that each regression chose, fold by fold, where it had a choice; `choices` says how.
-    `leverage` is how far the two regressions of each feature follow the rows they learned from,
+    `model_noise` is the share of noise in the predictions of each feature's two regressions,
     where that was measured.
     """
 
@@ -63,7 +66,7 @@ class Residuals:
     learners: Mapping[tuple[str, int], Sequence[str]] = field(default_factory=dict)
     choices: Choices | None = None
     fold: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # that tested each row
-    leverage: Array | None = None
+    model_noise: Array | None = None
 
     @property
     def y_given_all(self) -> Array:
@@ -174,44 +177,49 @@ def fit_residuals(plan: Plan) -> Residuals:
     for need, targets in (("f_given_rest", _suggested), ("square_given_rest", _squares)):
         if need in plan.needs:
             residuals = _with_targets(plan, residuals, need, targets)
-    if plan.choices and residuals.n_train and plan.needs >= PRODUCT:
-        residuals = replace(residuals, leverage=_leverage(plan, residuals))
+    if plan.choices and len(plan.folds) > 1 and plan.needs >= PRODUCT:
+        residuals = replace(residuals, model_noise=_model_noise(plan, residuals))
     return residuals
 
 
-# --- models and their own rows ------------------------------------------------------------------
+# --- the noise in models ------------------------------------------------------------------------
 
 
-def _leverage(plan: Plan, residuals: Residuals) -> Array | None:
-    """Return for each feature the mean leverage of a row, in its own or in y's regression.
+def _model_noise(plan: Plan, residuals: Residuals) -> Array:
+    """Return for each feature the noise of a model's prediction: its variance over that of rows.
 
-    The leverage of a row is the share of its noise that the model takes up, in least squares on
-    average the parameters over the rows. The first fold's models are fitted once more for what
-    they leave of their own rows, which other folds have tested: leverage is one minus the slope
-    of that on what those left. The lesser of the two counts. A hold-out has none: no model is
-    tested on what another learned from.
+    In least squares that is about the parameters over the rows. Two models that learn from the
+    first fold without a quarter of its rows each, not the same, differ by their noise alone. Of
+    the regressions of the feature and of y the lesser counts.
     """
-    train = np.intersect1d(plan.folds[0][0], residuals.rows)
-    if not len(train):
-        return None
-    first = replace(plan, folds=[(plan.folds[0][0], train)], needs=PRODUCT, progress=None)
-    own, at = gather(first, run(first)), np.searchsorted(residuals.rows, train)
+    train, test = plan.folds[0]
+    units = np.arange(len(train)) if plan.data.clusters is None else plan.data.clusters[train]
+    _, unit = np.unique(units, return_inverse=True)
+    part = stream(plan.seed, "noise", plan.repeat).permutation(unit.max() + 1)[unit] % PARTS
+    if not part.any():  # they are one cluster
+        return np.zeros(plan.data.n_features)
+    found = []
+    for left_out in range(2):
+        folds = [(train[part != left_out], test)]
+        less = replace(plan, folds=folds, needs=PRODUCT, progress=None)
+        found.append(gather(less, run(less)))
+    # A model of m rows has noise q, one of (1 − f) m has q / (1 − f), and two that share 1 − 2f of
+    # the m differ by 2 f / (1 − f) times that.
     of_x, of_y = (
-        _share_lost(residuals.arrays[need][at], own.arrays[need])
+        (1 - 1 / PARTS) ** 2 * PARTS / 2
+        * _over(found[0].arrays[need] - found[1].arrays[need], residuals.arrays[need])
         for need in ("x_given_rest", "y_given_rest")
-    )
+    )  # fmt: skip
     of_y = of_y.reshape(plan.data.n_features, -1).max(axis=1)
     columns = [list(feature.columns) for feature in plan.data.features]
     return np.asarray(np.minimum(of_y, [of_x[some].max(initial=0.0) for some in columns]))
 
 
-def _share_lost(left: Array, own: Array) -> Array:
-    """Return one minus the slope of what models leave of their own rows on what others leave."""
-    squares = (left**2).sum(axis=0)
-    slope = np.divide(
-        (left * own).sum(axis=0), squares, out=np.ones_like(squares), where=squares > 0
-    )
-    return np.asarray(np.clip(1 - slope, 0.0, 1.0))
+def _over(some: Array, others: Array) -> Array:
+    """Return the mean square of some numbers over that of others, 0 where those are all 0."""
+    size = (others**2).mean(axis=0)
+    found = np.divide((some**2).mean(axis=0), size, out=np.zeros_like(size), where=size > 0)
+    return np.asarray(found)
 
 
 # --- other targets than the columns -------------------------------------------------------------

@@ -25,12 +25,12 @@ SAME_DIRECTION = 1e-9
 def gcm(residuals: Residuals, rng: Generator) -> Array:
     """Return the product of what is left of x_j and what is left of y."""
     scores = _products(residuals)
-    if residuals.leverage is None:
+    if residuals.model_noise is None:
         return scores
     # Folds share training rows, so the noise of row i in x and of row j in y meet twice: in the
     # product of row i and in that of row j. The sd over rows does not see that they are the same.
-    mean = scores.mean(axis=0)
-    return np.asarray(mean + (1 + residuals.leverage) * (scores - mean))
+    mean, noise = scores.mean(axis=0), residuals.model_noise
+    return np.asarray(mean + (1 + 2 * noise) / (1 + noise) * (scores - mean))
 
 
 def _products(residuals: Residuals) -> Array:
