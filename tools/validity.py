@@ -117,13 +117,7 @@ def flip_run(cell: str, n: int, who: str, run: int) -> dict[str, float]:
     return {"gcm": float(len(chosen)), "pcm": 0.0, "both": float(code), "alarm": 0.0}
 
 
-PARTS = {
-    "nulls": null_run,
-    "others": null_run,
-    "fresh": null_run,
-    "power": power_run,
-    "flips": flip_run,
-}
+PARTS = dict.fromkeys(TABLES, null_run) | {"power": power_run, "flips": flip_run}
 
 
 def tasks(parts: Iterable[str], runs: int) -> Iterator[Task]:

@@ -22,7 +22,7 @@ from residua.fitting import by_task, run
 from residua.inference import normal_p
 from residua.learners import Boosting, Learner
 from residua.randomness import stream
-from residua.residuals import Residuals
+from residua.residuals import PRODUCT, Residuals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
     """Return what the rest still explains of the residuals; None where GCM was not asked for."""
     arrays, rows = residuals.arrays, residuals.rows
     enough = len(rows) >= 2 * N_FOLDS * SECOND.min_node
-    if not {"x_given_rest", "y_given_rest"} <= arrays.keys() or not enough:
+    if not arrays.keys() >= PRODUCT or not enough:
         return None
     x, y = _one_column_each(residuals)
     explained = [_explained_again(plan, rows, left) for left in (x, y)]
