@@ -21,8 +21,8 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import NDArray
 
+from residua.compiling import compiled
 from residua.engines import Array
-from residua.engines.kernel_solver import compiled
 
 # With more nodes, it is as quick to compute the kernel anew.
 MOST_NODES = 32

@@ -7,17 +7,16 @@ Nothing here is compiled with relaxed arithmetic, so the same rows give the same
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from residua.compiling import compiled
 
 Array = NDArray[np.float64]
 Floats = NDArray[Any]  # float32, or float64 where it must be precise
 Rows = NDArray[np.intp]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Where a feature makes up all but this share of a distance, little is left but rounding.
 CANCELLED = 1e-6
@@ -28,15 +27,6 @@ FLATTEST = 5e-13
 MOST_STEPS_PER_ROW = 1000
 # About as many values tell where a quantile of all of them lies.
 SAMPLE = 8192
-
-
-def compiled(function: Function) -> Function:
-    """Return the function compiled, free of the GIL and kept on disk."""
-    made: Any = njit(cache=True, nogil=True, error_model="numpy")(function)
-    return cast(Function, made)
-
-
-# --- distances ----------------------------------------------------------------------------------
 
 
 class Columns(NamedTuple):

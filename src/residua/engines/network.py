@@ -17,15 +17,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401  (np.dot in numba; threads can be limited once loaded)
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from residua.compiling import compiled
 from residua.data import Rows
 from residua.engines import Array, Outcome, Plan, Task, plain
 from residua.engines.lazy import Full, lazy_outputs
@@ -35,7 +35,6 @@ from residua.learners import Network
 from residua.threads import one_thread
 
 Widths = NDArray[np.int64]
-Function = TypeVar("Function", bound=Callable[..., Any])
 # What hands tasks out: the builtin `map`, or that of a pool of threads.
 Map = Callable[[Callable[[Task], Outcome | None], list[Task]], Iterable[Outcome | None]]
 
@@ -79,11 +78,6 @@ def _outcomes(plan: Plan, tasks: list[Task], mapping: Map) -> Iterator[Outcome |
 
 
 # --- one step of training, compiled -------------------------------------------------------------
-
-
-def compiled(function: Function) -> Function:
-    """Return the function as machine code, kept on disk, that leaves other threads free."""
-    return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 class Table(NamedTuple):

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self, TypeVar, cast
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from residua.compiling import compiled_or_plain
 from residua.estimators import Array
 
 Whole = NDArray[np.intp]
-Function = TypeVar("Function", bound=Callable[..., Any])
 # Numbers are learned in multiples of this share of their spread: their sums are then exact, and
 # rounding does not decide between splits that are equally good.
 GRID = 2.0**-20
-
-
-def compiled(function: Function) -> Function:
-    """Return the function compiled, or as it is where numba is missing."""
-    try:
-        from numba import njit
-    except ImportError:
-        return function
-    return cast(Function, njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 class ForestModel:
@@ -76,7 +66,7 @@ class ForestModel:
         return chances
 
 
-@compiled
+@compiled_or_plain
 def _grow_trees(
     columns: Array, order: Whole, y: Array, counts: Array, min_node: int
 ) -> tuple[Whole, Array, Whole, Array]:
@@ -147,7 +137,7 @@ def _grow_trees(
     return split_on, edges, children, means
 
 
-@compiled
+@compiled_or_plain
 def _mean_of_leaves(
     columns: Array, split_on: Whole, edges: Array, children: Whole, means: Array
 ) -> Array:
