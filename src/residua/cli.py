@@ -90,8 +90,9 @@ def main() -> None:
 def _heard() -> Iterator[None]:
     """Make sure that Ctrl-C ends the command, wherever it strikes.
 
-    An interrupt that strikes inside a callback of the compiler is swallowed there, so a clock
-    that it sets going ends the process if nothing else does.
+    An interrupt that strikes inside a callback of the compiler is swallowed there, with a
+    traceback, so the interrupt silences those and sets a clock going that ends the process if
+    nothing else does.
     """
     here = threading.current_thread() is threading.main_thread()
     if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -102,6 +103,7 @@ def _heard() -> Iterator[None]:
         clock = threading.Timer(GRACE, _give_up)
         clock.daemon = True
         clock.start()
+        sys.unraisablehook = lambda _: None
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, stop)
