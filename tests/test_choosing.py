@@ -16,6 +16,7 @@ from residua.learners import (
     Linear,
     Mean,
     Splines,
+    Surfaces,
     from_settings,
     get_learner,
 )
@@ -158,7 +159,7 @@ def test_the_default_is_auto_and_says_who_served():
     result = assess(*a_table(100), methods=["gcm"])
     assert result.about["learner"] == {"name": "auto", "candidates": [], "stack": False}
     served = result.quality.set_index(["regression", "feature"])["learner"]
-    assert get_learner(served["x given rest", "x1"]).name in ("linear", "splines", "quadratic")
+    assert get_learner(served["x given rest", "x1"]).name in ("linear", "splines", "quadratic", "surfaces")
 
 
 def test_classes_and_groups_choose_too():
@@ -225,7 +226,7 @@ def test_y_may_need_another_learner_without_a_feature_than_with_it():
     for y, rest in zip(choices.y, choices.y_rest, strict=True):
         assert 0 in rest
         assert 2 not in rest  # of which the others tell nothing
-        assert isinstance(rest[0][0][0], Splines)
+        assert isinstance(rest[0][0][0], Splines | Surfaces)
         assert not isinstance(y[0][0], Splines) or y != rest[0]
     X, y = table
     quality = assess(X, y, methods=["gcm"]).quality.set_index(["regression", "feature"])
@@ -239,11 +240,17 @@ def test_one_more_method_changes_no_choice():
     assert alone.table.equals(among.table)
 
 
-def test_a_forest_serves_an_interaction_that_jumps():
-    X, y = followers(lambda Z: 2 * Z[:, 0] * (Z[:, 1] > 0), noise=0.5)
-    choices = choose(a_plan("auto", table=(X, y)))
-    served = [isinstance(fold[0][0][0], Forest) for fold in choices.x]
-    assert sum(served) >= 3
+@pytest.mark.parametrize(
+    ("learner", "curve"),
+    [
+        (Surfaces, lambda Z: 2 * np.sin(4 * (Z[:, 0] + Z[:, 1]))),
+        (Forest, lambda Z: 3 * np.sign(Z[:, 0] * Z[:, 1] * Z[:, 2])),
+    ],
+)
+def test_who_serves_an_interaction(learner, curve):
+    choices = choose(a_plan("auto", table=followers(curve, noise=0.5)))
+    for chosen in (choices.x, choices.y_rest):
+        assert sum(isinstance(fold[0][0][0], learner) for fold in chosen) >= 3
 
 
 @pytest.mark.parametrize("seed", range(3))

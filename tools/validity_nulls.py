@@ -149,9 +149,6 @@ def skewed(n: int, rng: Generator) -> Table:
     return _table(curve + 0.5 * rng.normal(size=n), z, curve + rng.normal(size=n))
 
 
-# --- written when the code was done, and run only then ------------------------------------------
-
-
 def kink(n: int, rng: Generator) -> Table:
     """x and y follow the absolute value of z."""
     z = rng.normal(size=(n, N_FEATURES - 1))
@@ -212,13 +209,105 @@ def among_many(n: int, rng: Generator) -> Table:
     return _table(curve + 0.3 * rng.normal(size=n), z, curve + rng.normal(size=n))
 
 
+# --- written when the code was done, and run only then ------------------------------------------
+
+
+def index_of_three(n: int, rng: Generator) -> Table:
+    """x and y follow a bent function of the sum of three others."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    curve = np.tanh(z[:, :3].sum(axis=1))
+    return _table(curve + 0.3 * rng.normal(size=n), z, curve + rng.normal(size=n))
+
+
+def middle(n: int, rng: Generator) -> Table:
+    """x and y follow the middle one of three others."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    curve = np.median(z[:, :3], axis=1)
+    return _table(curve + 0.3 * rng.normal(size=n), z, curve + rng.normal(size=n))
+
+
+def switched(n: int, rng: Generator) -> Table:
+    """x and y follow a wave that another column of 0 and 1 switches on."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    z[:, 1] = rng.integers(0, 2, n)
+    curve = z[:, 1] * np.sin(2 * z[:, 0])
+    return _table(curve + 0.3 * rng.normal(size=n), z, curve + rng.normal(size=n))
+
+
+def sawtooth(n: int, rng: Generator) -> Table:
+    """x and y rise and fall back, three times."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    z[:, 0] = rng.uniform(0, 3, n)
+    curve = 2 * (z[:, 0] % 1)
+    return _table(curve + 0.3 * rng.normal(size=n), z, curve + rng.normal(size=n))
+
+
+def apart(n: int, rng: Generator) -> Table:
+    """x and y follow the distance between two of a chain of others."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    for j in range(1, N_FEATURES - 1):
+        z[:, j] = 0.7 * z[:, j - 1] + np.sqrt(1 - 0.7**2) * z[:, j]
+    curve = np.abs(z[:, 0] - z[:, 1])
+    return _table(curve + 0.3 * rng.normal(size=n), z, curve + rng.normal(size=n))
+
+
+def counted(n: int, rng: Generator) -> Table:
+    """y counts events at a rate that follows z, as x does."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    curve = np.sin(2 * z[:, 0])
+    return _table(curve + 0.3 * rng.normal(size=n), z, rng.poisson(np.exp(curve)).astype(float))
+
+
+def product_and_curve(n: int, rng: Generator) -> Table:
+    """x and y follow a product of two others and a curve of a third."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    curve = z[:, 0] * z[:, 1] + np.sin(2 * z[:, 2])
+    return _table(curve + 0.5 * rng.normal(size=n), z, curve + rng.normal(size=n))
+
+
+def unlike(n: int, rng: Generator) -> Table:
+    """x and y follow different functions of the same two others."""
+    z = rng.normal(size=(n, N_FEATURES - 1))
+    x = np.exp(-(z[:, 0] ** 2) - z[:, 1] ** 2)
+    return _table(
+        2 * x + 0.3 * rng.normal(size=n), z, -np.hypot(z[:, 0], z[:, 1]) + rng.normal(size=n)
+    )
+
+
 Null = Callable[[int, Generator], Table]
 FRESH: dict[str, Null] = {
     f.__name__: f
-    for f in (kink, larger, chirp, ridge_wave, radius, two_classes, lopsided, among_many)
+    for f in (
+        index_of_three,
+        middle,
+        switched,
+        sawtooth,
+        apart,
+        counted,
+        product_and_curve,
+        unlike,
+    )
 }
 OTHERS: dict[str, Null] = {
-    f.__name__: f for f in (step, bump, waves, two_curves, correlated_product, gate, counts, skewed)
+    f.__name__: f
+    for f in (
+        step,
+        bump,
+        waves,
+        two_curves,
+        correlated_product,
+        gate,
+        counts,
+        skewed,
+        kink,
+        larger,
+        chirp,
+        ridge_wave,
+        radius,
+        two_classes,
+        lopsided,
+        among_many,
+    )
 }
 NULLS: dict[str, Null] = {
     f.__name__: f

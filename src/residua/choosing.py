@@ -10,8 +10,10 @@ Without candidates of the user's own, cheap ones run first and dear ones only wh
 mean, linear, stumps   for every regression; as many trees as pay, read off one run
 splines(df='gcv')      for y, and where something can be learned at all; with many waves for
                        tables of few columns, where the most stumps did best
-quadratic              for tables of few columns, as the next
+quadratic              for tables of few columns
 trees of 4 splits      for as long as they beat what came before, one inner model after the other
+surfaces               likewise for y, and for features of which the rest tells; for tables of not
+                       too many columns
 kernel ridge           likewise, for y and where something can be learned
 forest                 for features, where trees of 4 splits or kernels did best
 
@@ -40,6 +42,7 @@ from residua.learners import (
     Quadratic,
     Ridge,
     Splines,
+    Surfaces,
 )
 from residua.randomness import stream
 from residua.splits import Fold
@@ -63,7 +66,7 @@ TOLD = 0.2
 MOST_ROWS = 20_000
 # Beyond these sizes a candidate would take longer than all others together. The rows are those of
 # inner folds, three of five.
-MOST_CURVES, MOST_KERNEL_ROWS, MOST_FOREST_ROWS = 60, 1500, 2500
+MOST_CURVES, MOST_PAIRED, MOST_KERNEL_ROWS, MOST_FOREST_ROWS = 60, 25, 1500, 2500
 FOREST, LENIENT = Forest(trees=50, min_node=3), 0.03
 # Up to this many columns also curves of many waves, and all products, are tried.
 MOST_WAVES, WAVES = 12, 40
@@ -310,14 +313,9 @@ class Contest:
         return found
 
     def best(self, key: int, outer: int) -> Learner:
-        """Return the first candidate that errs no more than the best, or next to no more.
-
-        A forest that errs a little more is better for a test: it shrinks less.
-        """
+        """Return the first candidate that errs no more than the best, or next to no more."""
         errors = self.errors(key, outer)
-        if key >= 0 and _forest_will_do(errors):
-            return FOREST
-        return _leader(errors) or Mean()
+        return (key >= 0 and _shrinking_less(errors)) or _leader(errors) or Mean()
 
     def choices(self) -> Choices:
         """Return the winners."""
@@ -333,7 +331,7 @@ class Contest:
     def told(self, outer: int) -> list[int]:
         """Return the features that the rest tells of."""
         keys = [key for key in self.keys if key != Y and Y in self.keys]
-        return [key for key in keys if _is_told(self.errors(key, outer))]
+        return [key for key in keys if _is_told(key, self.errors(key, outer))]
 
     def _of_rest(self) -> list[dict[int, Blend]]:
         """Return who serves y without a feature, where the rest tells of it."""
@@ -346,8 +344,8 @@ class Contest:
         """Return who serves y, or who errs less without the feature."""
         usual, errors = self.best(Y, outer), self.errors(REST - key, outer)
         least = min(errors, key=errors.__getitem__, default=usual)
-        if _forest_will_do(errors):
-            return FOREST
+        if better := _shrinking_less(errors):
+            return better
         if least == usual or errors.get(usual, np.inf) <= (1 + WORTH) * errors[least]:
             return usual
         return least
@@ -478,6 +476,10 @@ def _hold_library(contest: Contest) -> None:
     else:
         contest.enter([Splines(df="gcv")], learned)
     _race(contest, [Boosting(trees=count, splits=DEEP_SPLITS) for count in DEEP], everywhere)
+    if n_columns <= MOST_PAIRED:
+        told = _where(contest, everywhere, _is_told)
+        contest.enter([Surfaces()], {key: told[key] for key in told if key != Y})
+        _race(contest, [Surfaces()], {key: everywhere[key] for key in everywhere if key == Y})
     longer = [Boosting(trees=count, splits=DEEP_SPLITS) for count in MORE_DEEP]
     _race(contest, longer, _where(contest, everywhere, _wants_more(DEEP_SPLITS, DEEP[-1])))
     if n_rows <= MOST_KERNEL_ROWS:
@@ -490,14 +492,19 @@ def _hold_library(contest: Contest) -> None:
 
 
 def _hold_rest(contest: Contest) -> None:
-    """Let those who serve y, and a feature, fit y without it, where the rest tells of it."""
+    """Let those who serve y, and a feature, fit y without it, where the rest tells of it.
+
+    Surfaces take part, as they may serve better by shrinking less.
+    """
     asked: dict[Learner, Askers] = {}
     for outer in range(contest.inner.n_outer):
         for key in contest.told(outer):
-            rivals = [contest.best(Y, outer), contest.best(key, outer)]
-            if contest.plan.data.classes and rivals[1] not in contest.errors(Y, outer):
-                rivals.pop()  # it is not made for classes
-            for learner in rivals:
+            rivals = {contest.best(Y, outer), contest.best(key, outer)}
+            if contest.plan.data.classes:
+                rivals &= set(contest.errors(Y, outer))  # others are not made for classes
+            if Surfaces() in contest.order:
+                rivals.add(Surfaces())
+            for learner in sorted(rivals, key=str):
                 asked.setdefault(learner, {}).setdefault(REST - key, set()).add(outer)
     for learner, askers in asked.items():
         contest.enter([learner], askers)
@@ -543,15 +550,24 @@ def _wants_forest(key: int, errors: dict[Learner, float]) -> bool:
     """
     leader = _leader(errors)
     is_deep = isinstance(leader, Boosting) and leader.splits > 1
-    return key >= 0 and _is_told(errors) and (is_deep or isinstance(leader, Kernel))
+    return key >= 0 and _is_told(key, errors) and (is_deep or isinstance(leader, Kernel))
 
 
-def _forest_will_do(errors: dict[Learner, float]) -> bool:
-    """Return whether a forest errs next to no more than the best, or a little more."""
-    return errors.get(FOREST, np.inf) <= (1 + LENIENT) * min(errors.values(), default=0.0)
+def _shrinking_less(errors: dict[Learner, float]) -> Learner | None:
+    """Return surfaces or a forest where they err next to no more than the best, or a little more.
+
+    A test sees what the models of a feature and of y both miss. Curves, boosted trees and kernels
+    shrink what there is to see; surfaces are rougher, and a forest's trees deep.
+    """
+    least = min(errors.values(), default=0.0)
+    if not isinstance(_leader(errors), Splines | Boosting | Kernel):
+        return None
+    return next(
+        (k for k in (Surfaces(), FOREST) if errors.get(k, np.inf) <= (1 + LENIENT) * least), None
+    )
 
 
-def _is_told(errors: dict[Learner, float]) -> bool:
+def _is_told(key: int, errors: dict[Learner, float]) -> bool:
     """Return whether the rest tells of a feature; without a yardstick the mean errs by 1."""
     return min(errors.values(), default=1.0) < (1 - TOLD) * errors.get(Mean(), 1.0)
 

@@ -21,6 +21,7 @@ ENGINES = {
     "network": "network",
     "ridge": "linear",
     "splines": "splines",
+    "surfaces": "surfaces",
 }
 # Those among them, and those that choose among them, that are slow without numba.
 COMPILED = frozenset({"auto", "boosting", "kernel", "network"})

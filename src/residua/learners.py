@@ -147,6 +147,19 @@ class Quadratic(Learner):
 
 
 @dataclass(frozen=True)
+class Surfaces(Learner):
+    """A sum of smooth surfaces over pairs of columns, which the data choose."""
+
+    name: ClassVar[str] = "surfaces"
+    about: ClassVar[str] = "smooth surfaces over pairs of columns, chosen by the data"
+
+    def model(self, fit: Fit) -> Model:
+        from residua.estimators.surfaces import SurfacesModel
+
+        return SurfacesModel(n_classes=fit.n_classes)
+
+
+@dataclass(frozen=True)
 class Boosting(Learner):
     """Boosted trees (R's gbm); `splits` is gbm's interaction.depth, the splits of a tree."""
 
@@ -372,6 +385,7 @@ LEARNERS: dict[str, type[Learner]] = {
         Ridge,
         Splines,
         Quadratic,
+        Surfaces,
         Boosting,
         Forest,
         Kernel,

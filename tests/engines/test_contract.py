@@ -8,7 +8,7 @@ from as_plain import by_task
 from residua.assess import prepare
 from residua.engines import plain
 from residua.fitting import ENGINES, engine_for
-from residua.learners import Boosting, Kernel, Linear, Mean, Network, Ridge, Splines
+from residua.learners import Boosting, Kernel, Linear, Mean, Network, Ridge, Splines, Surfaces
 from residua.residuals import gather
 
 METHODS = "gcm,loco,dropout,permutation"
@@ -22,6 +22,7 @@ LEARNERS = {
     "unitless ridge": (Ridge(ridge=3.0), 1e-8, 1e-6),
     "splines": (Splines(), 1e-8, 1e-6),
     "splines by gcv": (Splines(df="gcv"), 1e-8, 1e-6),
+    "surfaces": (Surfaces(), 1e-8, 1e-6),
     "stumps": (Boosting(trees=25), 1e-8, 1e-6),
     "trees": (Boosting(trees=20, splits=3, shrinkage=0.3), 1e-8, 1e-6),
     "kernel ridge": (Kernel(kind="ridge"), 1e-8, 1e-6),

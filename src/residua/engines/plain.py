@@ -262,11 +262,15 @@ def _direction(plan: Plan, task: Task, model: Model | None) -> Array | None:
     inputs, references = plan.inputs[test], plan.references(task.fold)
     own = data.above_first(_predicted(plan, model, inputs, train))
     found = np.zeros((len(test), data.n_features, *own.shape[1:]))
-    used = _unused(plan, model)
+    unused = _unused(plan, model)
+    averaged = None if data.classes else getattr(model, "averaged", None)
     for j, feature in enumerate(data.features):
-        if not feature.columns or j in used:
+        if not feature.columns or j in unused:
             continue
         columns, altered = list(feature.columns), inputs.copy()
+        if averaged:  # it knows a short cut
+            found[:, j] = own - averaged(inputs, columns, references[:, columns])
+            continue
         for values in references[:, columns]:
             altered[:, columns] = values
             found[:, j] -= data.above_first(_predicted(plan, model, altered, train))

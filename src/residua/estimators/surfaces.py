@@ -1,0 +1,298 @@
+"""A sum of smooth surfaces over pairs of columns, found one after the other.
+
+A target that depends on two columns at once is what additive curves miss and what trees and
+kernels, which look at all columns, learn slowly and shrunk. Here every pair of columns, and every
+column alone, is tried on what is left of the target with a coarse surface. The best gets a fine
+one, in the products of the two columns' smoothest curves, and all surfaces so far are fitted
+together. The search ends when generalised cross-validation sees no more gain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from residua.estimators import Array
+from residua.estimators.splines import Term, mirrored
+
+Flags = NDArray[np.bool_]
+
+# The curves of a column in coarse surfaces, in fine ones, and where it stands alone; with a line.
+COARSE, FINE, ALONE = 5, 9, 20
+# Penalties on a column's roughness, where that of its smoothest bend is 1, and the coarse one.
+PENALTIES = np.logspace(-3.5, 2.5, 7)
+COARSE_PENALTY = 0.02
+# Surfaces are rougher than GCV would have them: what they smooth away of a feature and of y alike
+# is bias to a test, while noise is only noise.
+UNDERSMOOTHED = 0.25
+# A new surface takes this share off the GCV score, and there are so many at most.
+WORTH, MOST = 0.005, 8
+# By this share the coarse score of a pair has to be below that of a column alone: many pairs
+# compete, and some do well by chance.
+PAIRED = 0.02
+# Beyond this share of the rows, degrees of freedom count no more.
+MOST_FREEDOM = 0.9
+TINY = 1e-6
+
+# Where on the grid of penalties two columns stand.
+Place = tuple[int, int]
+
+
+class Pair(NamedTuple):
+    """The columns of a surface; a column alone has no second."""
+
+    first: int
+    second: int | None
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A column's constant, line and bends at some rows, and how rough each of them is."""
+
+    values: Array
+    rough: Array
+
+    @classmethod
+    def of(cls, term: Term, x: Array) -> Self:
+        """Return the curves of a column."""
+        rough = np.concatenate([[0.0], term.penalty])
+        unit = rough[2] if len(rough) > 2 and rough[2] > 0 else 1.0
+        return cls(np.column_stack([np.ones(len(x)), term.design(x)]), rough / unit)
+
+    def first(self, count: int) -> Curves:
+        """Return the constant, and the smoothest of the others."""
+        return Curves(self.values[:, : count + 1], self.rough[: count + 1])
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A surface's columns of the design, and what each of their coefficients costs."""
+
+    pair: Pair
+    design: Array
+    penalty: Array
+
+
+class Table:
+    """All columns' curves and the coarse surfaces over all pairs, ready for any target.
+
+    Nothing here depends on which columns a model may use, so all models of the rows share it.
+    """
+
+    def __init__(self, X: Array, weights: Array | None = None) -> None:
+        w = np.ones(len(X)) if weights is None else weights
+        self.kept = w > 0  # others would still count for where curves bend
+        X, w = X[self.kept], w[self.kept] / w.sum()
+        self.roots = np.sqrt(w)[:, None]
+        self.terms = [Term.smoothest(x, w, ALONE) for x in X.T]
+        self.curves = [Curves.of(term, x) for term, x in zip(self.terms, X.T, strict=True)]
+        varied = [c for c, one in enumerate(self.curves) if len(one.rough) > 1]
+        self.pairs = [Pair(*pair) for pair in combinations(varied, 2)]
+        self.pairs += [Pair(c, None) for c in varied]
+        self.first = np.array([pair.first for pair in self.pairs], dtype=np.intp)
+        self.second = np.array([-1 if b is None else b for _, b in self.pairs], dtype=np.intp)
+        self._screen()
+
+    def _screen(self) -> None:
+        """Prepare a coarse surface for each pair; beside a column alone stands a constant."""
+        size, shape = COARSE + 1, (len(self.roots), len(self.curves) + 1, COARSE + 1)
+        # A column of few values has fewer curves: the others are 0 and cost something.
+        self.values, rough = np.zeros(shape), np.ones(shape[1:])
+        for c, one in enumerate(self.curves):
+            few = one.first(COARSE)
+            self.values[:, c, : len(few.rough)] = few.values
+            rough[c, : len(few.rough)] = few.rough
+        self.values[:, -1, 0], rough[-1, 0] = 1.0, 0.0
+        # Products of two surfaces' columns are products of what is one column's and the other's.
+        i, j = np.triu_indices(size)
+        squares = self.values[:, :, i] * self.values[:, :, j]
+        flat = squares.reshape(len(squares), -1)
+        across = (flat * self.roots**2).T @ flat
+        across = across.reshape(shape[1], len(i), shape[1], len(i))
+        at = np.zeros((size, size), dtype=np.intp)
+        at[i, j] = at[j, i] = np.arange(len(i))
+        gram = across[self.first, :, self.second][:, at[:, None, :, None], at[None, :, None, :]]
+        gram = gram.reshape(len(self.pairs), size**2, size**2)
+        costs = (
+            COARSE_PENALTY * (rough[self.first][:, :, None] + rough[self.second][:, None]) + TINY
+        )
+        held = gram.copy()
+        held.reshape(len(held), -1)[:, :: size**2 + 1] += costs.reshape(len(held), -1)
+        self.inverse = np.linalg.inv(held)
+        self.freedom = np.einsum("kij,kij->k", self.inverse, gram)
+
+    def best(self, left: Array, allowed: Flags) -> int:
+        """Return the pair, of those allowed, whose coarse surface has the least GCV score."""
+        n_rows, size = len(left), self.values.shape[2]
+        flat = self.values.reshape(n_rows, -1)
+        explained = np.zeros(len(self.pairs))
+        for target in (left * self.roots).T:
+            products = ((flat * target[:, None]).T @ flat).reshape(
+                -1, size, flat.shape[1] // size, size
+            )
+            right = products[self.first, :, self.second].reshape(len(self.pairs), -1)
+            explained += np.einsum("ki,ki->k", right, (self.inverse @ right[:, :, None])[:, :, 0])
+        scores = _gcv(np.square(left).sum() - explained, self.freedom, n_rows)
+        scores[self.second < 0] *= 1 - PAIRED
+        return int(np.argmin(np.where(allowed, scores, np.inf)))
+
+
+class SurfacesModel:
+    """The sum of surfaces over pairs of columns; classes are regressed on indicators.
+
+    With the `table` of a wider X, `columns` are those of it that the model may use.
+    """
+
+    def __init__(
+        self, *, n_classes: int = 0, table: Table | None = None, columns: Sequence[int] = ()
+    ) -> None:
+        self.n_classes, self.table, self.columns = n_classes, table, columns
+
+    def fit(self, X: Array, y: Array, weights: Array | None = None) -> Self:
+        """Return the model, fitted to `y`: numbers, or class codes from 0."""
+        table = self.table or Table(X, weights)
+        columns = list(self.columns) if self.table else list(range(X.shape[1]))
+        place = dict(zip(columns, range(len(columns)), strict=True))
+        y = y[table.kept]
+        targets = np.eye(self.n_classes)[y.astype(int)] if self.n_classes else y[:, None]
+        self.start_ = np.square(table.roots[:, 0]) @ targets
+        taken, self.slopes_, tried = _search(table, columns, (targets - self.start_) * table.roots)
+        self.pairs_ = [Pair(place[a], None if b is None else place[b]) for a, b in taken]
+        self.terms_ = {place[c]: table.terms[c] for pair in taken for c in pair if c is not None}
+        # Without a column that was not even tried, the same search finds the same.
+        self.used_ = np.zeros(X.shape[1], dtype=bool)
+        self.used_[[place[c] for pair in tried for c in pair if c is not None]] = True
+        return self
+
+    def predict(self, X: Array) -> Array:
+        """Return means, or a row of probabilities per row of X."""
+        designs = self._designs(self._curves(X))
+        found = self.start_ + np.hstack([np.zeros((len(X), 0)), *designs]) @ self.slopes_
+        if not self.n_classes:
+            return np.asarray(found[:, 0])
+        chances = np.clip(found, 1e-3, 1.0)
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+    def averaged(self, X: Array, columns: Sequence[int], values: Array) -> Array:
+        """Return the means of numbers predicted with some columns at each row of `values`.
+
+        A surface is a sum of products, so that the means of its factors will do.
+        """
+        own, others = self._curves(X), dict(zip(columns, values.T, strict=True))
+        moved = {c: Curves.of(self.terms_[c], others[c]) for c in own if c in others}
+        held = {
+            c: Curves(curves.values.mean(axis=0)[None], curves.rough) for c, curves in moved.items()
+        }
+        designs = self._designs(own | held)
+        for i, (a, b) in enumerate(self.pairs_):
+            if a in moved and b in moved:
+                designs[i] = _design(moved, self.pairs_[i]).mean(axis=0)[None]
+        whole = [np.broadcast_to(design, (len(X), design.shape[1])) for design in designs]
+        found = self.start_ + np.hstack([np.zeros((len(X), 0)), *whole]) @ self.slopes_
+        return np.asarray(found[:, 0])
+
+    def _curves(self, X: Array) -> dict[int, Curves]:
+        return {c: Curves.of(term, X[:, c]) for c, term in self.terms_.items()}
+
+    def _designs(self, curves: dict[int, Curves]) -> list[Array]:
+        return [_design(curves, pair) for pair in self.pairs_]
+
+
+def _search(
+    table: Table, columns: Sequence[int], targets: Array
+) -> tuple[list[Pair], Array, list[Pair]]:
+    """Return the pairs that were taken, the coefficients of all, and the pairs that were tried."""
+    left, n_rows = targets, len(targets)
+    score = float(_gcv(np.square(left).sum(), 0.0, n_rows))
+    taken: list[Surface] = []
+    tried: list[Pair] = []
+    gram, slopes = np.zeros((0, 0)), np.zeros((0, targets.shape[1]))
+    mine = np.isin(np.arange(-1, len(table.curves)), [-1, *columns])
+    allowed = mine[table.first + 1] & mine[table.second + 1]
+    while len(taken) < MOST and allowed.any():
+        best = table.best(left, allowed)
+        allowed[best] = False
+        tried.append(table.pairs[best])
+        new = _fine(table.pairs[best], table.curves, table.roots, left)
+        M = np.hstack([surface.design for surface in [*taken, new]])
+        across = M.T @ new.design
+        gram = np.block([[gram, across[: len(gram)]], [across.T]])
+        penalty = np.concatenate([surface.penalty for surface in [*taken, new]])
+        inverse = _inverse(gram, penalty)
+        found = inverse @ (M.T @ targets)
+        remains = targets - M @ found
+        now = float(_gcv(np.square(remains).sum(), np.sum(inverse * gram), n_rows))
+        if now >= (1 - WORTH) * score:
+            break
+        score, slopes, left = now, found, remains
+        taken.append(new)
+    return [surface.pair for surface in taken], slopes, tried
+
+
+def _inverse(gram: Array, penalty: Array) -> Array:
+    """Return the inverse of a positive definite matrix with something added to its diagonal."""
+    held = gram.copy()
+    held.flat[:: len(held) + 1] += penalty
+    factor = lapack.dpotrf(held.T, overwrite_a=True)[0]
+    return mirrored(lapack.dpotri(factor, overwrite_c=True)[0])
+
+
+def _fine(pair: Pair, curves: Sequence[Curves], roots: Array, left: Array) -> Surface:
+    """Return the fine surface of a pair, with penalties that GCV finds good, and less of them."""
+    first, second = _sides(curves, pair)
+    M = _design(curves, pair) * roots
+    gram, right, total = M.T @ M, M.T @ left, np.square(left).sum()
+    n_rows = len(left)
+
+    def penalty(at: Place) -> Array:
+        one, other = PENALTIES[at[0]] * first.rough, PENALTIES[at[1]] * second.rough
+        return np.asarray((one[:, None] + other).ravel())
+
+    def score(at: Place) -> float:
+        inverse = _inverse(gram, penalty(at) + TINY)
+        slopes = inverse @ right
+        error = total - np.sum(slopes * (2 * right - gram @ slopes))
+        return float(_gcv(error, np.sum(inverse * gram), n_rows))
+
+    return Surface(pair, M, UNDERSMOOTHED * penalty(_lowest(score)) + TINY)
+
+
+def _lowest(score: Callable[[Place], float]) -> Place:
+    """Return where no neighbour on the grid of penalties has a lower score."""
+    size = len(PENALTIES)
+    at, known = (size // 2, size // 2), dict[Place, float]()
+    while True:
+        steps = [(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)]
+        near = [(at[0] + i, at[1] + j) for i, j in steps]
+        near = [(i, j) for i, j in near if 0 <= i < size and 0 <= j < size]
+        known |= {place: score(place) for place in near if place not in known}
+        best = min(near, key=known.__getitem__)
+        if best == at:
+            return at
+        at = best
+
+
+def _sides(curves: Mapping[int, Curves] | Sequence[Curves], pair: Pair) -> tuple[Curves, Curves]:
+    """Return the curves of both columns; a column alone has more, and a constant beside it."""
+    first = curves[pair.first]
+    if pair.second is None:
+        return first, first.first(0)
+    return first.first(FINE), curves[pair.second].first(FINE)
+
+
+def _design(curves: Mapping[int, Curves] | Sequence[Curves], pair: Pair) -> Array:
+    """Return the products of each curve of the one column with each of the other."""
+    first, second = _sides(curves, pair)
+    products = first.values[:, :, None] * second.values[:, None, :]
+    return np.asarray(products.reshape(len(products), -1))
+
+
+def _gcv(error: Any, freedom: Any, n_rows: int) -> Any:
+    """Return the generalised cross-validation score; the mean takes a degree of freedom."""
+    return error / (1 - np.minimum((freedom + 1) / n_rows, MOST_FREEDOM)) ** 2
