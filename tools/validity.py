@@ -390,8 +390,8 @@ OTHERS_HEAD = f"""
 ## Other nulls of the same kind
 
 None of them is in the list above (n = {OTHERS_SIZE}). They are no independent check: `gate` is why
-forests are among the candidates, `larger` and those below it are why surfaces are (before, five of them
-failed), and others were looked at when an alarm's threshold was set.
+forests are among the candidates, `larger` and those below it are why surfaces are (five of them
+failed before), and others were looked at when an alarm's threshold was set.
 """
 
 FRESH_HEAD = f"""

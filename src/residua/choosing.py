@@ -13,7 +13,7 @@ splines(df='gcv')      for y, and where something can be learned at all; with ma
 quadratic              for tables of few columns
 trees of 4 splits      for as long as they beat what came before, one inner model after the other
 surfaces               likewise for y, and for features of which the rest tells; for tables of not
-                       too many columns
+                       too many columns and rows
 kernel ridge           likewise, for y and where something can be learned
 forest                 for features, where trees of 4 splits or kernels did best
 
@@ -62,7 +62,7 @@ WORTH = 0.002
 LEARNED = 0.02
 # The rest tells of a feature where the mean errs by this share more.
 TOLD = 0.2
-# Choosing from more rows than this is no better, and dearer.
+# Choosing from more rows than this is no better, and dearer; surfaces would fill the memory.
 MOST_ROWS = 20_000
 # Beyond these sizes a candidate would take longer than all others together. The rows are those of
 # inner folds, three of five.
@@ -476,7 +476,7 @@ def _hold_library(contest: Contest) -> None:
     else:
         contest.enter([Splines(df="gcv")], learned)
     _race(contest, [Boosting(trees=count, splits=DEEP_SPLITS) for count in DEEP], everywhere)
-    if n_columns <= MOST_PAIRED:
+    if n_columns <= MOST_PAIRED and data.n_rows <= MOST_ROWS:
         told = _where(contest, everywhere, _is_told)
         contest.enter([Surfaces()], {key: told[key] for key in told if key != Y})
         _race(contest, [Surfaces()], {key: everywhere[key] for key in everywhere if key == Y})
