@@ -148,7 +148,7 @@ class Quadratic(Learner):
 
 @dataclass(frozen=True)
 class Surfaces(Learner):
-    """A sum of smooth surfaces over pairs of columns, which the data choose."""
+    """Smooth surfaces over pairs of columns, which the data choose, and over all of these."""
 
     name: ClassVar[str] = "surfaces"
     about: ClassVar[str] = "smooth surfaces over pairs of columns, chosen by the data"

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from as_plain import by_task
+from as_plain import assert_as_plain, by_task
 from residua.assess import prepare
-from residua.engines import plain
+from residua.engines import plain, surfaces
 from residua.fitting import ENGINES, engine_for
 from residua.learners import Boosting, Kernel, Linear, Mean, Network, Ridge, Splines, Surfaces
 from residua.residuals import gather
@@ -109,3 +109,15 @@ def test_an_engine_fits_no_more_than_it_is_asked(name):
 
 def test_every_engine_is_in_the_contract():
     assert set(ENGINES) <= {learner.name for learner, _, _ in LEARNERS.values()}
+
+
+def test_models_of_surfaces_without_features_that_were_not_tried_are_spared():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(120, 8))
+    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=120)
+    plan = prepare(X, y, learner=Surfaces(), methods="gcm", splits=2).plan(0)
+    assert "y_given_all" not in plan.needs
+    outcomes = surfaces.run(plan)
+    rest = [o for task, o in zip(plan.tasks, outcomes, strict=True) if task.need == "y_given_rest"]
+    assert len({id(outcome.prediction) for outcome in rest}) < len(rest)
+    assert_as_plain(surfaces, plan)

@@ -58,10 +58,24 @@ def test_the_coarse_surface_that_is_best_is_best_by_least_squares():
     assert prepared.best(left, everything) == np.argsort(scores)[1]
 
 
+def test_three_columns_that_act_together_are_seen_together():
+    (X, y), (new, truth) = ((X, np.median(X[:, :3], axis=1)) for X in (table(12)[0], table(13)[0]))
+    noise = 0.3 * np.random.default_rng(14).normal(size=len(y))
+    model = SurfacesModel().fit(X, y + noise)
+    assert set(model.together_.columns) >= {0, 1, 2}
+    error = np.mean((model.predict(new) - truth) ** 2)
+    model.together_ = None
+    assert error < 0.7 * np.mean((model.predict(new) - truth) ** 2)
+
+
 @pytest.mark.parametrize("columns", [[1], [1, 3], [4], [0], [3, 4]])
-def test_the_mean_over_other_values_is_that_of_predictions(columns):
+@pytest.mark.parametrize("three", [False, True])
+def test_the_mean_over_other_values_is_that_of_predictions(columns, three):
     X, _, y = table(5)
+    if three:
+        y = y + 2 * np.median(X[:, [1, 3, 4]], axis=1)
     model = SurfacesModel().fit(X, y)
+    assert bool(model.together_) == three
     values = X[:7, columns]
     altered = X[50:60].copy()
     long = []

@@ -9,6 +9,9 @@ from residua.estimators import Model
 from residua.estimators.surfaces import SurfacesModel, Table
 from residua.learners import Fit, Surfaces
 
+# So many models of y, each without a feature, are worth one more with all of them.
+WORTH_A_FULL_MODEL = 3
+
 
 @dataclass(frozen=True)
 class Prepared(Surfaces):
@@ -34,8 +37,21 @@ def run(plan: Plan) -> list[Outcome]:
             continue
         weights = None if plan.data.weights is None else plan.data.weights[train]
         learner = Prepared(table=Table(plan.inputs[train], weights))
-        part = replace(plan, learner=learner, only=frozenset(tasks), n_jobs=1, progress=None)
+        shared = replace(plan, learner=learner, n_jobs=1, progress=None)
+        found |= _spared(shared, tasks)
+        part = replace(shared, only=frozenset(task for task in tasks if task not in found))
         found |= dict(zip(part.tasks, plain.run(part), strict=True))
         if plan.progress:
             plan.progress(len(found), len(plan.tasks))
     return [found[task] for task in plan.tasks]
+
+
+def _spared(plan: Plan, tasks: list[Task]) -> dict[Task, Outcome]:
+    """Return the models of y without features that the model on all columns did not even try."""
+    rest = [task for task in tasks if task.need == "y_given_rest"]
+    full = Task("y_given_all", tasks[0].fold)
+    if len(rest) < WORTH_A_FULL_MODEL or full in tasks:
+        return {}
+    outcome = plain.fit_task(replace(plan, needs=frozenset({"y_given_all"})), full)
+    same = Outcome(outcome.prediction, seconds=outcome.seconds / len(rest))
+    return {task: same for task in rest if task.feature in outcome.unused}

@@ -4,13 +4,14 @@ A target that depends on two columns at once is what additive curves miss and wh
 kernels, which look at all columns, learn slowly and shrunk. Here every pair of columns, and every
 column alone, is tried on what is left of the target with a coarse surface. The best gets a fine
 one, in the products of the two columns' smoothest curves, and all surfaces so far are fitted
-together. The search ends when generalised cross-validation sees no more gain.
+together. The search ends when generalised cross-validation sees no more gain. What the columns it
+found do three or more at once, a kernel machine on them alone takes from what is left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple, Self
 
@@ -36,6 +37,10 @@ WORTH, MOST = 0.005, 8
 # By this share the coarse score of a pair has to be below that of a column alone: many pairs
 # compete, and some do well by chance.
 PAIRED = 0.02
+# So many columns may act together; their kernels stand on so many rows, are exp(-width·|z - z'|²)
+# of standardised values and cost one of these.
+FEWEST_TOGETHER, MOST_TOGETHER, CENTRES = 3, 6, 150
+WIDTHS, COSTS = (0.05, 0.15, 0.4), np.logspace(-6.5, -0.5, 13)
 # Beyond this share of the rows, degrees of freedom count no more.
 MOST_FREEDOM = 0.9
 TINY = 1e-6
@@ -79,6 +84,60 @@ class Surface:
     penalty: Array
 
 
+@dataclass(frozen=True)
+class Together:
+    """A smooth function of several columns: kernels on some rows, and their coefficients."""
+
+    columns: list[int]
+    centre: Array
+    spread: Array
+    centres: Array
+    width: float
+    slopes: Array
+
+    @classmethod
+    def of(cls, X: Array, columns: list[int], roots: Array, left: Array) -> Together | None:
+        """Return the function that takes most from what is left by GCV; None if it takes little."""
+        if not FEWEST_TOGETHER <= len(columns) <= MOST_TOGETHER:
+            return None
+        Z, n_rows = X[:, columns], len(X)
+        centre = np.average(Z, axis=0, weights=np.square(roots[:, 0]))
+        spread = np.sqrt(np.average((Z - centre) ** 2, axis=0, weights=np.square(roots[:, 0])))
+        Z = (Z - centre) / spread
+        count = min(CENTRES, n_rows)
+        centres = Z[np.arange(count) * n_rows // count]
+        total = np.square(left).sum()
+        least, found = (1 - WORTH) * float(_gcv(total, 0.0, n_rows)), None
+        for width in WIDTHS:
+            scale, axes = np.linalg.eigh(_kernel(centres, centres, width))
+            known = scale > 1e-7 * scale[-1]
+            white = axes[:, known] / np.sqrt(scale[known])
+            M = _kernel(Z, centres, width) @ white * roots
+            size, turn = np.linalg.eigh(M.T @ M)
+            size, right = np.maximum(size, 0.0), turn.T @ (M.T @ left)
+            for cost in COSTS:
+                shrink = 1 / (size + cost)
+                taken = np.sum(np.square(right).sum(axis=1) * shrink * (2 - shrink * size))
+                score = float(_gcv(total - taken, np.sum(size * shrink), n_rows))
+                if score < least:
+                    slopes = turn @ (right / (size + UNDERSMOOTHED * cost)[:, None])
+                    least, found = (
+                        score,
+                        cls(columns, centre, spread, centres, width, white @ slopes),
+                    )
+        return found
+
+    def values(self, X: Array) -> Array:
+        """Return the function at some rows, a column for each target."""
+        Z = (X[:, self.columns] - self.centre) / self.spread
+        return np.asarray(_kernel(Z, self.centres, self.width) @ self.slopes)
+
+
+def _kernel(Z: Array, centres: Array, width: float) -> Array:
+    squares = np.square(Z).sum(axis=1)[:, None] + np.square(centres).sum(axis=1)
+    return np.asarray(np.exp(-width * np.maximum(squares - 2 * Z @ centres.T, 0.0)))
+
+
 class Table:
     """All columns' curves and the coarse surfaces over all pairs, ready for any target.
 
@@ -89,6 +148,7 @@ class Table:
         w = np.ones(len(X)) if weights is None else weights
         self.kept = w > 0  # others would still count for where curves bend
         X, w = X[self.kept], w[self.kept] / w.sum()
+        self.X = X
         self.roots = np.sqrt(w)[:, None]
         self.terms = [Term.smoothest(x, w, ALONE) for x in X.T]
         self.curves = [Curves.of(term, x) for term, x in zip(self.terms, X.T, strict=True)]
@@ -162,9 +222,13 @@ class SurfacesModel:
         y = y[table.kept]
         targets = np.eye(self.n_classes)[y.astype(int)] if self.n_classes else y[:, None]
         self.start_ = np.square(table.roots[:, 0]) @ targets
-        taken, self.slopes_, tried = _search(table, columns, (targets - self.start_) * table.roots)
+        targets = (targets - self.start_) * table.roots
+        taken, self.slopes_, tried, left = _search(table, columns, targets)
         self.pairs_ = [Pair(place[a], None if b is None else place[b]) for a, b in taken]
         self.terms_ = {place[c]: table.terms[c] for pair in taken for c in pair if c is not None}
+        acting = sorted({c for pair in taken for c in pair if c is not None})
+        together = Together.of(table.X, acting, table.roots, left)
+        self.together_ = together and replace(together, columns=[place[c] for c in acting])
         # Without a column that was not even tried, the same search finds the same.
         self.used_ = np.zeros(X.shape[1], dtype=bool)
         self.used_[[place[c] for pair in tried for c in pair if c is not None]] = True
@@ -172,8 +236,9 @@ class SurfacesModel:
 
     def predict(self, X: Array) -> Array:
         """Return means, or a row of probabilities per row of X."""
-        designs = self._designs(self._curves(X))
-        found = self.start_ + np.hstack([np.zeros((len(X), 0)), *designs]) @ self.slopes_
+        found = self._sum(self._designs(self._curves(X)), len(X))
+        if self.together_:
+            found += self.together_.values(X)
         if not self.n_classes:
             return np.asarray(found[:, 0])
         chances = np.clip(found, 1e-3, 1.0)
@@ -194,8 +259,18 @@ class SurfacesModel:
             if a in moved and b in moved:
                 designs[i] = _design(moved, self.pairs_[i]).mean(axis=0)[None]
         whole = [np.broadcast_to(design, (len(X), design.shape[1])) for design in designs]
-        found = self.start_ + np.hstack([np.zeros((len(X), 0)), *whole]) @ self.slopes_
+        found = self._sum(whole, len(X))
+        if self.together_:
+            altered = np.repeat(X[None], len(values), axis=0)
+            altered[:, :, columns] = values[:, None, :]
+            every = self.together_.values(altered.reshape(-1, X.shape[1]))
+            found += every.reshape(len(values), len(X), -1).mean(axis=0)
         return np.asarray(found[:, 0])
+
+    def _sum(self, designs: Sequence[Array], n_rows: int) -> Array:
+        """Return the sum of the surfaces, a column for each target."""
+        M = np.hstack([np.zeros((n_rows, 0)), *designs])
+        return np.asarray(self.start_ + M @ self.slopes_)
 
     def _curves(self, X: Array) -> dict[int, Curves]:
         return {c: Curves.of(term, X[:, c]) for c, term in self.terms_.items()}
@@ -206,8 +281,8 @@ class SurfacesModel:
 
 def _search(
     table: Table, columns: Sequence[int], targets: Array
-) -> tuple[list[Pair], Array, list[Pair]]:
-    """Return the pairs that were taken, the coefficients of all, and the pairs that were tried."""
+) -> tuple[list[Pair], Array, list[Pair], Array]:
+    """Return the pairs taken, the coefficients of all, the pairs tried, and what is left."""
     left, n_rows = targets, len(targets)
     score = float(_gcv(np.square(left).sum(), 0.0, n_rows))
     taken: list[Surface] = []
@@ -232,7 +307,7 @@ def _search(
             break
         score, slopes, left = now, found, remains
         taken.append(new)
-    return [surface.pair for surface in taken], slopes, tried
+    return [surface.pair for surface in taken], slopes, tried, left
 
 
 def _inverse(gram: Array, penalty: Array) -> Array:
