@@ -395,9 +395,10 @@ failed before), and others were looked at when an alarm's threshold was set.
 """
 
 FRESH_HEAD = f"""
-## Nulls that nothing was set by
+## Nulls that came last
 
-Written when the code was done, and run only then (n = {OTHERS_SIZE}): the independent check.
+Written before any of them was run (n = {OTHERS_SIZE}). The first three, found to fail, are why
+surfaces look at three columns at once: of these the rest are the independent check.
 """
 
 ALARMS_HEAD = """

@@ -209,7 +209,7 @@ def among_many(n: int, rng: Generator) -> Table:
     return _table(curve + 0.3 * rng.normal(size=n), z, curve + rng.normal(size=n))
 
 
-# --- written when the code was done, and run only then ------------------------------------------
+# --- written before they were run; the first three have been looked at since --------------------
 
 
 def index_of_three(n: int, rng: Generator) -> Table:
@@ -280,8 +280,8 @@ FRESH: dict[str, Null] = {
     for f in (
         index_of_three,
         middle,
-        switched,
         sawtooth,
+        switched,
         apart,
         counted,
         product_and_curve,

@@ -45,7 +45,7 @@ from residua.learners import (
     Surfaces,
 )
 from residua.randomness import stream
-from residua.splits import Fold
+from residua.splits import Fold, in_parts
 
 Rule = Callable[[int, dict[Learner, float]], bool]
 # The outer folds that ask for something, by regression.
@@ -150,9 +150,7 @@ def _thirds(plan: Plan, rng: np.random.Generator) -> Inner:
     folds: list[Fold] = []
     looks: list[list[tuple[int, Rows]]] = []
     for outer, (train, _) in enumerate(plan.folds):
-        units = train if plan.data.clusters is None else plan.data.clusters[train]
-        _, unit = np.unique(units, return_inverse=True)
-        third = rng.permutation(unit.max() + 1)[unit] % 3
+        third = in_parts(train, plan.data.clusters, 3, rng)
         for k in range(3):
             test = train[third == k]
             if 0 < len(test) < len(train):

@@ -17,6 +17,7 @@ from residua.engines import Choices, Outcome, Plan, Task, plain
 from residua.fitting import by_task, engine_for, run
 from residua.learners import Auto
 from residua.randomness import stream
+from residua.splits import in_parts
 
 Array = NDArray[np.float64]
 # Targets that vary by a smaller share of the largest are constant.
@@ -193,9 +194,7 @@ def _model_noise(plan: Plan, residuals: Residuals) -> Array:
     the regressions of the feature and of y the lesser counts.
     """
     train, test = plan.folds[0]
-    units = np.arange(len(train)) if plan.data.clusters is None else plan.data.clusters[train]
-    _, unit = np.unique(units, return_inverse=True)
-    part = stream(plan.seed, "noise", plan.repeat).permutation(unit.max() + 1)[unit] % PARTS
+    part = in_parts(train, plan.data.clusters, PARTS, stream(plan.seed, "noise", plan.repeat))
     if not part.any():  # they are one cluster
         return np.zeros(plan.data.n_features)
     found = []

@@ -35,6 +35,12 @@ def make_splits(data: Dataset, splits: Any, seed: int, repeat: int = 0) -> list[
     return _checked(data, splits)
 
 
+def in_parts(rows: Rows, clusters: Rows | None, count: int, rng: np.random.Generator) -> Rows:
+    """Return for each of some rows which random part it is in; clusters stay together."""
+    _, unit = np.unique(rows if clusters is None else clusters[rows], return_inverse=True)
+    return rng.permutation(unit.max() + 1)[unit] % count
+
+
 def describe(splits: Any) -> str:
     """Return how the rows were split, in words."""
     if isinstance(splits, str):

@@ -5,7 +5,7 @@ import pytest
 
 from residua.estimators.kernel import KernelMachine
 from residua.estimators.splines import AdditiveSplines
-from residua.estimators.surfaces import COARSE_PENALTY, Curves, SurfacesModel, Table, _design
+from residua.estimators.surfaces import COARSE_PENALTY, Curves, Pair, SurfacesModel, Table, _design
 
 
 def table(seed, n_rows=400):
@@ -45,7 +45,7 @@ def test_the_coarse_surface_that_is_best_is_best_by_least_squares():
     for a, b in prepared.pairs:
         curves = [one.first(5) for one in prepared.curves]
         second = curves[a].first(0) if b is None else curves[b]
-        M = _design([curves[a], second], type(prepared.pairs[0])(0, 1)) / np.sqrt(len(y))
+        M = _design([curves[a], second], Pair(0, 1)) / np.sqrt(len(y))
         penalty = COARSE_PENALTY * (curves[a].rough[:, None] + second.rough).ravel() + 1e-6
         inverse = np.linalg.inv(M.T @ M + np.diag(penalty))
         b_right = M.T @ left[:, 0]

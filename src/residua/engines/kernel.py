@@ -38,12 +38,12 @@ from residua.engines.kernel_solver import (
     positive_quantiles,
     support_vectors,
 )
+from residua.estimators import as_chances
 from residua.estimators.kernel import (
     BLOCK_BYTES,
     MOST_ROWS_FOR_SIGEST,
     KernelMachine,
     Scale,
-    as_probabilities,
     as_targets,
     check_size,
 )
@@ -507,7 +507,7 @@ def _prediction(job: FoldJob, answers: Array) -> Array:
     """Return answers about y as its mean, or as the probability of each class."""
     if not job.data.classes:
         return answers[:, 0].copy()
-    return as_probabilities(lambda pressed: pressed, answers)
+    return as_chances(answers)
 
 
 # --- dropout and permutation --------------------------------------------------------------------

@@ -267,10 +267,11 @@ def _direction(plan: Plan, task: Task, model: Model | None) -> Array | None:
     for j, feature in enumerate(data.features):
         if not feature.columns or j in unused:
             continue
-        columns, altered = list(feature.columns), inputs.copy()
+        columns = list(feature.columns)
         if averaged:  # it knows a short cut
             found[:, j] = own - averaged(inputs, columns, references[:, columns])
             continue
+        altered = inputs.copy()
         for values in references[:, columns]:
             altered[:, columns] = values
             found[:, j] -= data.above_first(_predicted(plan, model, altered, train))

@@ -13,6 +13,15 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+# A regression on class indicators can answer below 0; no class is ever called impossible.
+SMALLEST_PROBABILITY = 1e-3
+
+
+def as_chances(answers: Array) -> Array:
+    """Return the answers of regressions on class indicators, pressed into [1e-3, 1], with sum 1."""
+    pressed = np.clip(answers, SMALLEST_PROBABILITY, 1.0)
+    return np.asarray(pressed / pressed.sum(axis=1, keepdims=True))
+
 
 class Model(Protocol):
     """One regression: numbers in, a mean or class probabilities out.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residua.errors import InputError
-from residua.estimators import Array
+from residua.estimators import Array, as_chances
 
 # From standardised rows to one column for a number, or one for each class.
 Answer = Callable[[Array], Array]
@@ -29,8 +29,6 @@ MOST_ROWS_FOR_RIDGE = 20_000
 BLOCK_BYTES = 3e7
 # Platt's sigmoid is fitted to out-of-fold scores, in kernlab's number of folds.
 PLATT_FOLDS = 3
-# Ridge can answer below 0; no class is ever called impossible.
-SMALLEST_PROBABILITY = 1e-3
 
 
 class KernelMachine:
@@ -196,10 +194,8 @@ def ridge_means(rows: Array, coefficients: Array, centre: Array, sigma: float, X
 
 
 def as_probabilities(answer: Answer, X: Array) -> Array:
-    """Return the answers pressed into [1e-3, 1], then made to sum to 1."""
-    pressed = answer(X).clip(SMALLEST_PROBABILITY, 1)
-    total: Array = pressed.sum(axis=1, keepdims=True)
-    return pressed / total
+    """Return the answers of a ridge on class indicators as probabilities."""
+    return as_chances(answer(X))
 
 
 def means(machine: Any, unit: Scale, X: Array) -> Array:

@@ -6,7 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from residua.estimators import Array
+from residua.estimators import Array, as_chances
+from residua.estimators.kernel import as_targets
 
 # Penalties over the largest singular value squared, from next to none to next to all.
 PENALTIES = np.logspace(-9, 1, 41)
@@ -32,7 +33,7 @@ class QuadraticModel:
         size = np.sqrt(np.average((terms - self.mean_) ** 2, axis=0, weights=w))
         self.size_ = np.where(size > 1e-9, size, np.inf)
         M = (terms - self.mean_) / self.size_ * np.sqrt(w)[:, None]
-        targets = np.eye(self.n_classes)[y.astype(int)] if self.n_classes else y[:, None]
+        targets = as_targets(y, self.n_classes)
         self.start_ = np.average(targets, axis=0, weights=w)
         self.slopes_ = _least_error(M, (targets - self.start_) * np.sqrt(w)[:, None], w)
         return self
@@ -48,8 +49,7 @@ class QuadraticModel:
         found = self.start_ + (self._terms(X) - self.mean_) / self.size_ @ self.slopes_
         if not self.n_classes:
             return np.asarray(found[:, 0])
-        chances = np.clip(found, 1e-3, 1.0)
-        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+        return as_chances(found)
 
 
 def _least_error(M: Array, targets: Array, weights: Array) -> Array:

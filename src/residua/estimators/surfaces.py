@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from residua.estimators import Array
+from residua.estimators import Array, as_chances
+from residua.estimators.kernel import Scale, as_targets, gaussian_kernel
 from residua.estimators.splines import Term, mirrored
 
 Flags = NDArray[np.bool_]
@@ -47,6 +48,9 @@ TINY = 1e-6
 
 # Where on the grid of penalties two columns stand.
 Place = tuple[int, int]
+# Where to look next: a column alone has one penalty.
+ALONG_ONE: tuple[Place, ...] = ((0, 0), (1, 0), (-1, 0))
+ALONG_BOTH = (*ALONG_ONE, (0, 1), (0, -1))
 
 
 class Pair(NamedTuple):
@@ -89,8 +93,7 @@ class Together:
     """A smooth function of several columns: kernels on some rows, and their coefficients."""
 
     columns: list[int]
-    centre: Array
-    spread: Array
+    scale: Scale
     centres: Array
     width: float
     slopes: Array
@@ -100,19 +103,19 @@ class Together:
         """Return the function that takes most from what is left by GCV; None if it takes little."""
         if not FEWEST_TOGETHER <= len(columns) <= MOST_TOGETHER:
             return None
-        Z, n_rows = X[:, columns], len(X)
-        centre = np.average(Z, axis=0, weights=np.square(roots[:, 0]))
-        spread = np.sqrt(np.average((Z - centre) ** 2, axis=0, weights=np.square(roots[:, 0])))
-        Z = (Z - centre) / spread
+        Z, weights, n_rows = X[:, columns], np.square(roots[:, 0]), len(X)
+        centre = weights @ Z
+        scale = Scale(centre, np.sqrt(weights @ (Z - centre) ** 2))
+        Z = scale.apply(Z)
         count = min(CENTRES, n_rows)
         centres = Z[np.arange(count) * n_rows // count]
         total = np.square(left).sum()
         least, found = (1 - WORTH) * float(_gcv(total, 0.0, n_rows)), None
         for width in WIDTHS:
-            scale, axes = np.linalg.eigh(_kernel(centres, centres, width))
-            known = scale > 1e-7 * scale[-1]
-            white = axes[:, known] / np.sqrt(scale[known])
-            M = _kernel(Z, centres, width) @ white * roots
+            own, axes = np.linalg.eigh(gaussian_kernel(centres, centres, width))
+            known = own > 1e-7 * own[-1]
+            white = axes[:, known] / np.sqrt(own[known])
+            M = gaussian_kernel(Z, centres, width) @ white * roots
             size, turn = np.linalg.eigh(M.T @ M)
             size, right = np.maximum(size, 0.0), turn.T @ (M.T @ left)
             for cost in COSTS:
@@ -121,21 +124,13 @@ class Together:
                 score = float(_gcv(total - taken, np.sum(size * shrink), n_rows))
                 if score < least:
                     slopes = turn @ (right / (size + UNDERSMOOTHED * cost)[:, None])
-                    least, found = (
-                        score,
-                        cls(columns, centre, spread, centres, width, white @ slopes),
-                    )
+                    least, found = score, cls(columns, scale, centres, width, white @ slopes)
         return found
 
     def values(self, X: Array) -> Array:
         """Return the function at some rows, a column for each target."""
-        Z = (X[:, self.columns] - self.centre) / self.spread
-        return np.asarray(_kernel(Z, self.centres, self.width) @ self.slopes)
-
-
-def _kernel(Z: Array, centres: Array, width: float) -> Array:
-    squares = np.square(Z).sum(axis=1)[:, None] + np.square(centres).sum(axis=1)
-    return np.asarray(np.exp(-width * np.maximum(squares - 2 * Z @ centres.T, 0.0)))
+        Z = self.scale.apply(X[:, self.columns])
+        return np.asarray(gaussian_kernel(Z, self.centres, self.width) @ self.slopes)
 
 
 class Table:
@@ -219,8 +214,7 @@ class SurfacesModel:
         table = self.table or Table(X, weights)
         columns = list(self.columns) if self.table else list(range(X.shape[1]))
         place = dict(zip(columns, range(len(columns)), strict=True))
-        y = y[table.kept]
-        targets = np.eye(self.n_classes)[y.astype(int)] if self.n_classes else y[:, None]
+        targets = as_targets(y[table.kept], self.n_classes)
         self.start_ = np.square(table.roots[:, 0]) @ targets
         targets = (targets - self.start_) * table.roots
         taken, self.slopes_, tried, left = _search(table, columns, targets)
@@ -241,8 +235,7 @@ class SurfacesModel:
             found += self.together_.values(X)
         if not self.n_classes:
             return np.asarray(found[:, 0])
-        chances = np.clip(found, 1e-3, 1.0)
-        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+        return as_chances(found)
 
     def averaged(self, X: Array, columns: Sequence[int], values: Array) -> Array:
         """Return the means of numbers predicted with some columns at each row of `values`.
@@ -335,15 +328,15 @@ def _fine(pair: Pair, curves: Sequence[Curves], roots: Array, left: Array) -> Su
         error = total - np.sum(slopes * (2 * right - gram @ slopes))
         return float(_gcv(error, np.sum(inverse * gram), n_rows))
 
-    return Surface(pair, M, UNDERSMOOTHED * penalty(_lowest(score)) + TINY)
+    at = _lowest(score, ALONG_ONE if pair.second is None else ALONG_BOTH)
+    return Surface(pair, M, UNDERSMOOTHED * penalty(at) + TINY)
 
 
-def _lowest(score: Callable[[Place], float]) -> Place:
-    """Return where no neighbour on the grid of penalties has a lower score."""
+def _lowest(score: Callable[[Place], float], steps: Sequence[Place]) -> Place:
+    """Return where on the grid of penalties no step leads to a lower score."""
     size = len(PENALTIES)
     at, known = (size // 2, size // 2), dict[Place, float]()
     while True:
-        steps = [(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)]
         near = [(at[0] + i, at[1] + j) for i, j in steps]
         near = [(i, j) for i, j in near if 0 <= i < size and 0 <= j < size]
         known |= {place: score(place) for place in near if place not in known}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residua.errors import InputError
-from residua.estimators import Array
+from residua.estimators import Array, as_chances
 
 _THREADS = ("n_jobs", "nthread", "thread_count", "num_threads")
 _NOT_SHARED = ("criterion", "loss", "class_weight", "objective", "scoring")
@@ -51,9 +51,7 @@ class WrappedEstimator:
             means = np.asarray(self.fitted_[0].predict(X), dtype=float)
             return means[:, 0] if means.shape == (len(X), 1) else means
         if len(self.fitted_) == self.n_classes:
-            shares = np.column_stack([model.predict(X) for model in self.fitted_])
-            shares = np.clip(shares, 1e-3, 1.0)
-            return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+            return as_chances(np.column_stack([model.predict(X) for model in self.fitted_]))
         probabilities = np.zeros((len(X), self.n_classes))
         seen = np.asarray(self.fitted_[0].classes_).astype(int)
         probabilities[:, seen] = self.fitted_[0].predict_proba(X)
