@@ -267,3 +267,13 @@ def test_other_values_in_a_folds_test_rows_change_none_of_its_choices(seed):
         after = choose(replace(plan, data=replace(plan.data, X=X, y=y)))
         for name in ("y", "x", "instead", "y_rest"):
             assert getattr(before, name)[fold] == getattr(after, name)[fold]
+
+
+def test_planes_over_many_columns_hardly_need_surfaces():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(600, 15))
+    X[:, 1:] += X[:, :1]  # stumps pass over some columns and so may err a little less
+    y = X[:, 0] + X[:, 1] + rng.normal(size=600)
+    found = assess(X, y, methods="gcm", check=False).quality
+    of_features = found[found["regression"] == "x given rest"]["learner"]
+    assert sum("Surfaces" in learner for learner in of_features) <= 2

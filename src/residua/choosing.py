@@ -12,9 +12,9 @@ splines(df='gcv')      for y, and where something can be learned at all; with ma
                        tables of few columns, where the most stumps did best
 quadratic              for tables of few columns
 trees of 4 splits      for as long as they beat what came before, one inner model after the other
-surfaces               likewise for y, and for features of which the rest tells; for tables of not
-                       too many columns and rows
 kernel ridge           likewise, for y and where something can be learned
+surfaces               likewise for y, and for features of which the rest tells more than a plane
+                       does; for tables of not too many columns and rows
 forest                 for features, where trees of 4 splits or kernels did best
 
 Without a feature that the rest tells of, y may need another learner than with it: a line through
@@ -68,6 +68,8 @@ MOST_ROWS = 20_000
 # inner folds, three of five.
 MOST_CURVES, MOST_PAIRED, MOST_KERNEL_ROWS, MOST_FOREST_ROWS = 60, 25, 1500, 2500
 FOREST, LENIENT = Forest(trees=50, min_node=3), 0.03
+# These shrink what a feature and y share.
+SHRINKING = (Splines, Boosting, Kernel)
 # Up to this many columns also curves of many waves, and all products, are tried.
 MOST_WAVES, WAVES = 12, 40
 # This share of the largest error is added to a stack's errors, so that weights are unique.
@@ -474,10 +476,6 @@ def _hold_library(contest: Contest) -> None:
     else:
         contest.enter([Splines(df="gcv")], learned)
     _race(contest, [Boosting(trees=count, splits=DEEP_SPLITS) for count in DEEP], everywhere)
-    if n_columns <= MOST_PAIRED and data.n_rows <= MOST_ROWS:
-        told = _where(contest, everywhere, _is_told)
-        contest.enter([Surfaces()], {key: told[key] for key in told if key != Y})
-        _race(contest, [Surfaces()], {key: everywhere[key] for key in everywhere if key == Y})
     longer = [Boosting(trees=count, splits=DEEP_SPLITS) for count in MORE_DEEP]
     _race(contest, longer, _where(contest, everywhere, _wants_more(DEEP_SPLITS, DEEP[-1])))
     if n_rows <= MOST_KERNEL_ROWS:
@@ -485,6 +483,9 @@ def _hold_library(contest: Contest) -> None:
         for width in (0.1, 0.5):
             ridge_machine = Kernel(kind="ridge", C=10.0, sigma=width / max(1, n_columns - 1))
             _race(contest, [ridge_machine], learned)
+    if n_columns <= MOST_PAIRED and data.n_rows <= MOST_ROWS:
+        contest.enter([Surfaces()], _where(contest, everywhere, _wants_surfaces))
+        _race(contest, [Surfaces()], {key: everywhere[key] for key in everywhere if key == Y})
     if n_rows <= MOST_FOREST_ROWS:
         contest.enter([FOREST], _where(contest, contest.everything(), _wants_forest))
 
@@ -492,7 +493,7 @@ def _hold_library(contest: Contest) -> None:
 def _hold_rest(contest: Contest) -> None:
     """Let those who serve y, and a feature, fit y without it, where the rest tells of it.
 
-    Surfaces take part, as they may serve better by shrinking less.
+    Surfaces take part where they did for the feature, as they may serve better by shrinking less.
     """
     asked: dict[Learner, Askers] = {}
     for outer in range(contest.inner.n_outer):
@@ -500,7 +501,7 @@ def _hold_rest(contest: Contest) -> None:
             rivals = {contest.best(Y, outer), contest.best(key, outer)}
             if contest.plan.data.classes:
                 rivals &= set(contest.errors(Y, outer))  # others are not made for classes
-            if Surfaces() in contest.order:
+            if Surfaces() in contest.errors(key, outer):
                 rivals.add(Surfaces())
             for learner in sorted(rivals, key=str):
                 asked.setdefault(learner, {}).setdefault(REST - key, set()).add(outer)
@@ -551,6 +552,16 @@ def _wants_forest(key: int, errors: dict[Learner, float]) -> bool:
     return key >= 0 and _is_told(key, errors) and (is_deep or isinstance(leader, Kernel))
 
 
+def _wants_surfaces(key: int, errors: dict[Learner, float]) -> bool:
+    """Return whether a feature, of which the rest tells, is more than a plane.
+
+    Where columns abound, others err a little less than a plane only by passing over most of them.
+    """
+    least = min(errors.values(), default=0.0)
+    is_bent = errors.get(Linear(), np.inf) > (1 + LENIENT) * least
+    return key >= 0 and is_bent and _is_told(key, errors)
+
+
 def _shrinking_less(errors: dict[Learner, float]) -> Learner | None:
     """Return surfaces or a forest where they err next to no more than the best, or a little more.
 
@@ -558,7 +569,7 @@ def _shrinking_less(errors: dict[Learner, float]) -> Learner | None:
     shrink what there is to see; surfaces are rougher, and a forest's trees deep.
     """
     least = min(errors.values(), default=0.0)
-    if not isinstance(_leader(errors), Splines | Boosting | Kernel):
+    if not isinstance(_leader(errors), SHRINKING):
         return None
     return next(
         (k for k in (Surfaces(), FOREST) if errors.get(k, np.inf) <= (1 + LENIENT) * least), None

@@ -5,7 +5,15 @@ import pytest
 
 from residua.estimators.kernel import KernelMachine
 from residua.estimators.splines import AdditiveSplines
-from residua.estimators.surfaces import COARSE_PENALTY, Curves, Pair, SurfacesModel, Table, _design
+from residua.estimators.surfaces import (
+    COARSE_PENALTY,
+    Curves,
+    Pair,
+    SurfacesModel,
+    Table,
+    _design,
+    _search,
+)
 
 
 def table(seed, n_rows=400):
@@ -93,6 +101,29 @@ def test_a_column_that_was_not_tried_may_go():
     assert len(unused)
     without = np.delete(X, unused[0], axis=1)
     assert SurfacesModel().fit(without, y).predict(without) == pytest.approx(whole.predict(X))
+
+
+def test_surfaces_added_one_by_one_are_fitted_together():
+    X, _, y = table(15)
+    targets = (y - y.mean())[:, None] / np.sqrt(len(y))
+    found, _ = _search(Table(X), range(6), targets)
+    assert len(found.surfaces) > 1
+    M, penalty = found.design, np.concatenate([one.penalty for one in found.surfaces])
+    inverse = np.linalg.inv(M.T @ M + np.diag(penalty))
+    left = targets - M @ inverse @ M.T @ targets
+    assert found.left == pytest.approx(left, abs=1e-7)
+    freedom = 1 + np.trace(inverse @ M.T @ M)
+    assert found.score == pytest.approx(np.sum(left**2) / (1 - freedom / len(y)) ** 2)
+
+
+@pytest.mark.parametrize("without", range(6))
+def test_a_search_that_takes_another_ones_steps_ends_where_it_would_alone(without):
+    X, _, y = table(16)
+    shared, rest = Table(X), tuple(np.delete(np.arange(6), without).tolist())
+    SurfacesModel(table=shared, columns=range(6)).fit(X, y)
+    part = X[:, list(rest)]
+    models = [SurfacesModel(table=one, columns=rest).fit(part, y) for one in (shared, Table(X))]
+    assert np.array_equal(models[0].predict(part), models[1].predict(part))
 
 
 def test_units_and_a_column_that_does_not_vary_change_nothing():

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, takewhile
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -21,7 +21,7 @@ from scipy.linalg import lapack
 
 from residua.estimators import Array, as_chances
 from residua.estimators.kernel import Scale, as_targets, gaussian_kernel
-from residua.estimators.splines import Term, mirrored
+from residua.estimators.splines import Term
 
 Flags = NDArray[np.bool_]
 
@@ -41,7 +41,7 @@ PAIRED = 0.02
 # So many columns may act together; their kernels stand on so many rows, are exp(-width·|z - z'|²)
 # of standardised values and cost one of these.
 FEWEST_TOGETHER, MOST_TOGETHER, CENTRES = 3, 6, 150
-WIDTHS, COSTS = (0.05, 0.15, 0.4), np.logspace(-6.5, -0.5, 13)
+WIDTHS, COSTS = (0.15, 0.05, 0.4), np.logspace(-6.5, -0.5, 13)
 # Beyond this share of the rows, degrees of freedom count no more.
 MOST_FREEDOM = 0.9
 TINY = 1e-6
@@ -125,6 +125,8 @@ class Together:
                 if score < least:
                     slopes = turn @ (right / (size + UNDERSMOOTHED * cost)[:, None])
                     least, found = score, cls(columns, scale, centres, width, white @ slopes)
+            if found is None:
+                return None  # the first width is in the middle
         return found
 
     def values(self, X: Array) -> Array:
@@ -152,6 +154,8 @@ class Table:
         self.pairs += [Pair(c, None) for c in varied]
         self.first = np.array([pair.first for pair in self.pairs], dtype=np.intp)
         self.second = np.array([-1 if b is None else b for _, b in self.pairs], dtype=np.intp)
+        # The steps of searches over all columns, by targets: a pair, and the sum with it.
+        self.searched: dict[bytes, list[tuple[int, Sum]]] = {}
         self._screen()
 
     def _screen(self) -> None:
@@ -217,11 +221,12 @@ class SurfacesModel:
         targets = as_targets(y[table.kept], self.n_classes)
         self.start_ = np.square(table.roots[:, 0]) @ targets
         targets = (targets - self.start_) * table.roots
-        taken, self.slopes_, tried, left = _search(table, columns, targets)
+        found, tried = _search(table, columns, targets)
+        taken, self.slopes_ = [surface.pair for surface in found.surfaces], found.slopes
         self.pairs_ = [Pair(place[a], None if b is None else place[b]) for a, b in taken]
         self.terms_ = {place[c]: table.terms[c] for pair in taken for c in pair if c is not None}
         acting = sorted({c for pair in taken for c in pair if c is not None})
-        together = Together.of(table.X, acting, table.roots, left)
+        together = Together.of(table.X, acting, table.roots, found.left)
         self.together_ = together and replace(together, columns=[place[c] for c in acting])
         # Without a column that was not even tried, the same search finds the same.
         self.used_ = np.zeros(X.shape[1], dtype=bool)
@@ -272,43 +277,88 @@ class SurfacesModel:
         return [_design(curves, pair) for pair in self.pairs_]
 
 
-def _search(
-    table: Table, columns: Sequence[int], targets: Array
-) -> tuple[list[Pair], Array, list[Pair], Array]:
-    """Return the pairs taken, the coefficients of all, the pairs tried, and what is left."""
-    left, n_rows = targets, len(targets)
-    score = float(_gcv(np.square(left).sum(), 0.0, n_rows))
-    taken: list[Surface] = []
-    tried: list[Pair] = []
-    gram, slopes = np.zeros((0, 0)), np.zeros((0, targets.shape[1]))
+@dataclass(frozen=True)
+class Sum:
+    """Surfaces fitted together to some targets, which one more surface extends.
+
+    `half` is the inverse of the Cholesky factor of their penalised Gram matrix.
+    """
+
+    surfaces: tuple[Surface, ...]
+    half: Array
+    projected: Array  # half @ M.T @ targets
+    left: Array
+    score: float
+
+    @classmethod
+    def empty(cls, targets: Array) -> Self:
+        """Return the sum of no surfaces."""
+        score = float(_gcv(np.square(targets).sum(), 0.0, len(targets)))
+        return cls((), np.zeros((0, 0)), np.zeros((0, targets.shape[1])), targets, score)
+
+    def __and__(self, new: Surface) -> Sum:
+        """Return the sum with one more surface; those it has keep their penalties."""
+        before, n_rows = self.design, len(self.left)
+        targets = self.left + before @ self.slopes
+        cross = self.half @ (before.T @ new.design)
+        own = _held(new.design.T @ new.design - cross.T @ cross, new.penalty)
+        factor = lapack.dpotrf(own, lower=True, overwrite_a=True)[0]
+        corner = lapack.dtrtri(factor, lower=True, overwrite_c=True)[0]
+        below = -(corner @ cross.T) @ self.half
+        half = np.block([[self.half, np.zeros((len(before.T), len(corner)))], [below, corner]])
+        projected = np.vstack(
+            [self.projected, below @ (before.T @ targets) + corner @ (new.design.T @ targets)]
+        )
+        surfaces = (*self.surfaces, new)
+        found = replace(self, surfaces=surfaces, half=half, projected=projected)
+        left = targets - found.design @ found.slopes
+        penalty = np.concatenate([surface.penalty for surface in surfaces])
+        freedom = len(half) - penalty @ np.square(half).sum(axis=0)
+        score = float(_gcv(np.square(left).sum(), freedom, n_rows))
+        return replace(found, left=left, score=score)
+
+    @property
+    def design(self) -> Array:
+        """All surfaces' columns."""
+        empty = np.zeros((len(self.left), 0))
+        return np.hstack([empty, *(surface.design for surface in self.surfaces)])
+
+    @property
+    def slopes(self) -> Array:
+        """All surfaces' coefficients, a column for each target."""
+        return np.asarray(self.half.T @ self.projected)
+
+
+def _search(table: Table, columns: Sequence[int], targets: Array) -> tuple[Sum, list[Pair]]:
+    """Return the surfaces taken, and the pairs tried.
+
+    Over some columns it takes the steps of a search over all, as far as those are open to it.
+    """
+    best, tried, key = Sum.empty(targets), list[Pair](), targets.tobytes()
     mine = np.isin(np.arange(-1, len(table.curves)), [-1, *columns])
     allowed = mine[table.first + 1] & mine[table.second + 1]
-    while len(taken) < MOST and allowed.any():
-        best = table.best(left, allowed)
-        allowed[best] = False
-        tried.append(table.pairs[best])
-        new = _fine(table.pairs[best], table.curves, table.roots, left)
-        M = np.hstack([surface.design for surface in [*taken, new]])
-        across = M.T @ new.design
-        gram = np.block([[gram, across[: len(gram)]], [across.T]])
-        penalty = np.concatenate([surface.penalty for surface in [*taken, new]])
-        inverse = _inverse(gram, penalty)
-        found = inverse @ (M.T @ targets)
-        remains = targets - M @ found
-        now = float(_gcv(np.square(remains).sum(), np.sum(inverse * gram), n_rows))
-        if now >= (1 - WORTH) * score:
+    steps = list(takewhile(lambda step: allowed[step[0]], table.searched.get(key, [])))
+    if allowed.all():
+        table.searched[key] = steps
+    while len(best.surfaces) < MOST and allowed.any():
+        if len(tried) == len(steps):
+            at = table.best(best.left, allowed)
+            fine = _fine(table.pairs[at], table.curves, table.roots, best.left)
+            steps.append((at, best & fine))
+        at, longer = steps[len(tried)]
+        allowed[at] = False
+        tried.append(table.pairs[at])
+        if longer.score >= (1 - WORTH) * best.score:
             break
-        score, slopes, left = now, found, remains
-        taken.append(new)
-    return [surface.pair for surface in taken], slopes, tried, left
+        best = longer
+    return best, tried
 
 
-def _inverse(gram: Array, penalty: Array) -> Array:
-    """Return the inverse of a positive definite matrix with something added to its diagonal."""
+def _held(gram: Array, penalty: Array) -> Array:
+    """Return a symmetric matrix with something added to its diagonal, in LAPACK's order."""
     held = gram.copy()
     held.flat[:: len(held) + 1] += penalty
-    factor = lapack.dpotrf(held.T, overwrite_a=True)[0]
-    return mirrored(lapack.dpotri(factor, overwrite_c=True)[0])
+    return held.T
 
 
 def _fine(pair: Pair, curves: Sequence[Curves], roots: Array, left: Array) -> Surface:
@@ -323,10 +373,13 @@ def _fine(pair: Pair, curves: Sequence[Curves], roots: Array, left: Array) -> Su
         return np.asarray((one[:, None] + other).ravel())
 
     def score(at: Place) -> float:
-        inverse = _inverse(gram, penalty(at) + TINY)
-        slopes = inverse @ right
-        error = total - np.sum(slopes * (2 * right - gram @ slopes))
-        return float(_gcv(error, np.sum(inverse * gram), n_rows))
+        cost = penalty(at) + TINY
+        factor = lapack.dpotrf(_held(gram, cost), lower=True, overwrite_a=True)[0]
+        slopes = lapack.dpotrs(factor, right, lower=True)[0]
+        error = total - np.sum(slopes * (right + cost[:, None] * slopes))
+        half = lapack.dtrtri(factor, lower=True, overwrite_c=True)[0]
+        freedom = len(cost) - cost @ np.square(half).sum(axis=0)
+        return float(_gcv(error, freedom, n_rows))
 
     at = _lowest(score, ALONG_ONE if pair.second is None else ALONG_BOTH)
     return Surface(pair, M, UNDERSMOOTHED * penalty(at) + TINY)
