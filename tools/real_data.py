@@ -60,15 +60,16 @@ def _names(asked: argparse.Namespace) -> list[str]:
 
 
 def _sign(part: str, asked: argparse.Namespace) -> None:
-    """Write down how a part was made."""
+    """Write down how a part was made, for each table."""
     path = FOLDER / "about.json"
     about = json.loads(path.read_text()) if path.exists() else {}
-    about[f"{part} {asked.only}".strip()] = {
+    how = {
         "command": "python tools/real_data.py " + " ".join(sys.argv[1:]),
         "seed": asked.seed,
         "version": residua.__version__,
         "python": platform.python_version(),
     }
+    about.setdefault(part, {}).update(dict.fromkeys(_names(asked), how))
     path.write_text(json.dumps(about, indent=1, sort_keys=True) + "\n")
 
 

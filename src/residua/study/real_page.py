@@ -135,9 +135,9 @@ class _Tables:
         found: Rows = frame.to_dict("records")  # type: ignore[assignment]
         return found
 
-    def about(self) -> dict[str, Any]:
-        """Return how each part was made."""
-        known: dict[str, Any] = json.loads((self.folder / "about.json").read_text())
+    def about(self) -> dict[str, dict[str, Any]]:
+        """Return how each part was made, for each table."""
+        known: dict[str, dict[str, Any]] = json.loads((self.folder / "about.json").read_text())
         return known
 
 
@@ -158,8 +158,13 @@ def _error(value: float, error: float) -> str:
 
 def _head(read: _Tables) -> Iterator[str]:
     yield HEAD
-    for part, about in read.about().items():
-        yield (f"- {part}: `{about['command']}`, seed {about['seed']}, residua {about['version']}")
+    for part, tables in read.about().items():
+        made: dict[str, list[str]] = {}
+        for table, how in tables.items():
+            words = f"`{how['command']}`, seed {how['seed']}, residua {how['version']}"
+            made.setdefault(words, []).append(table)
+        for words, some in made.items():
+            yield f"- {part}, {', '.join(some)}: {words}"
     yield ""
 
 
