@@ -69,7 +69,8 @@ def _sign(part: str, asked: argparse.Namespace) -> None:
         "version": residua.__version__,
         "python": platform.python_version(),
     }
-    about.setdefault(part, {}).update(dict.fromkeys(_names(asked), how))
+    made = [name for name in _names(asked) if part != "instead" or PUBLISHED[name].instead]
+    about.setdefault(part, {}).update(dict.fromkeys(made, how))
     path.write_text(json.dumps(about, indent=1, sort_keys=True) + "\n")
 
 
