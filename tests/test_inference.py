@@ -76,14 +76,43 @@ def test_very_large_statistics_of_several_columns_have_an_interval_too():
     assert 0 < tests.low[0] < tests.estimate[0] < tests.high[0]
 
 
-def test_repeats_give_the_median_and_twice_the_median_p():
-    rng = np.random.default_rng(4)
-    runs = [mean_test(rng.normal(0.2, 1, size=(80, 3)), scale=np.ones(3)) for _ in range(5)]
-    together = combine_repeats(runs)
-    p = np.median([run.p_value for run in runs], axis=0)
-    assert np.allclose(together.p_value, np.minimum(1, 2 * p))
-    assert np.allclose(together.estimate, np.median([run.estimate for run in runs], axis=0))
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_repeats_give_the_mean_and_the_p_value_of_the_mean_statistic(alternative):
+    rng, shift = np.random.default_rng(4), -0.1 if alternative == "less" else 0.1
+    runs = [
+        mean_test(rng.normal(shift, 1, size=(80, 3)), scale=np.ones(3), alternative=alternative)
+        for _ in range(5)
+    ]
+    together = combine_repeats(runs, alternative)
+    statistic = np.mean([run.statistic for run in runs], axis=0)
+    assert np.allclose(together.statistic, statistic)
+    assert np.allclose(together.p_value, normal_p(statistic, alternative))
+    assert np.allclose(together.estimate, np.mean([run.estimate for run in runs], axis=0))
     assert (together.std_error >= np.min([run.std_error for run in runs], axis=0)).all()
+
+
+def test_repeats_that_say_nothing_at_all_leave_the_others_a_say():
+    rng = np.random.default_rng(5)
+    strong = mean_test(rng.normal(2, 1, size=(80, 2)), scale=np.ones(2), alternative="greater")
+    nothing = mean_test(np.zeros((80, 2)), scale=np.ones(2), alternative="greater")
+    assert (combine_repeats([strong, strong, nothing], "greater").p_value < 1e-6).all()
+    assert (combine_repeats([nothing, nothing], "greater").p_value == 1).all()
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater"])
+@pytest.mark.parametrize("shared", [0.0, 0.5, 0.9])
+def test_the_mean_of_repeats_keeps_the_level(alternative, shared):
+    rng = np.random.default_rng(6)
+    common, n_tables = rng.normal(size=(100, 4000)), 4000
+    runs = [
+        mean_test(
+            np.sqrt(shared) * common + np.sqrt(1 - shared) * rng.normal(size=(100, n_tables)),
+            scale=np.ones(n_tables), alternative=alternative,
+        )
+        for _ in range(5)
+    ]  # fmt: skip
+    rejected = (combine_repeats(runs, alternative).p_value < 0.05).mean()
+    assert rejected < 0.05 + 3 * np.sqrt(0.05 * 0.95 / n_tables)
 
 
 def test_relative_efficiency_is_the_squared_ratio_of_the_statistics():

@@ -146,7 +146,8 @@ def conclude(
             continue
         per_repeat = [score(method, residuals, options, r) for r, residuals in enumerate(fitted)]
         tests = [_test(method, fitted[r], s, options, r) for r, s in enumerate(per_repeat)]
-        tables.append(_rows(method, fitted, combine_repeats(tests), options))
+        combined = combine_repeats(tests, options.alternative or method.alternative)
+        tables.append(_rows(method, fitted, combined, options))
         scores[method.name] = _mean_over_repeats(fitted, per_repeat)
     table = pd.concat(tables, ignore_index=True)
     quality = quality_table(fitted, learner, left)

@@ -20,6 +20,8 @@ ROUNDING = 1e-12
 # As many numbers are copied at once: 8 MB.
 AT_ONCE = 2**20
 SMALLEST_P = float(np.nextafter(0.0, 1.0))
+# A one-sided p-value of 1 would outweigh all other repeats.
+LARGEST_P = 0.99
 
 
 @dataclass(frozen=True)
@@ -182,26 +184,33 @@ def _noncentrality(statistic: float, degrees: int, level: float) -> float:
     return float(brentq(lambda x: ncx2.cdf(statistic, degrees, x) - level, 1e-12, top))
 
 
-def combine_repeats(tests: list[Tests]) -> Tests:
-    """Return one test from several cross-fits of the same data.
+def combine_repeats(tests: list[Tests], alternative: str = "two-sided") -> Tests:
+    """Return one test from several cross-fits of the same data: their mean.
 
-    The estimate is the median, its error adds the spread between cross-fits, and twice the
-    median p-value is a p-value however the repeats depend on each other (Meinshausen, Meier
-    and Bühlmann 2009).
+    p-values are averaged as normal scores, with the sign of the estimate where the test has two
+    sides. All cross-fits' statistics are sums over the same rows, so that they are jointly normal
+    and their mean has a variance of at most 1: its p-value is one, and hangs less on the draws of
+    folds than the median's. A cross-fit whose models say nothing at all (p = 1) counts as .99.
     """
     if len(tests) == 1:
         return tests[0]
+    from scipy.stats import norm
+
     estimates = np.array([t.estimate for t in tests])
     errors = np.array([t.std_error for t in tests])
-    estimate = np.median(estimates, axis=0)
-    error = np.sqrt(np.median(errors**2 + (estimates - estimate) ** 2, axis=0))
-    p_value = np.minimum(1.0, 2 * np.median([t.p_value for t in tests], axis=0))
+    estimate = estimates.mean(axis=0)
+    p_values, is_zero = np.array([t.p_value for t in tests]), np.all([t.is_zero for t in tests], 0)
+    if alternative == "two-sided":
+        scores = np.sign(estimates) * norm.isf(p_values / 2)
+    else:
+        scores = norm.isf(np.minimum(p_values, LARGEST_P))
+        alternative = "greater"
     return Tests(
         estimate,
-        error,
-        np.median([t.statistic for t in tests], axis=0),
-        np.maximum(p_value, SMALLEST_P),
-        np.median([t.low for t in tests], axis=0),
-        np.median([t.high for t in tests], axis=0),
-        np.all([t.is_zero for t in tests], axis=0),
+        np.sqrt(np.mean(errors**2 + (estimates - estimate) ** 2, axis=0)),
+        np.mean([t.statistic for t in tests], axis=0),
+        np.where(is_zero, 1.0, normal_p(scores.mean(axis=0), alternative)),
+        np.mean([t.low for t in tests], axis=0),
+        np.mean([t.high for t in tests], axis=0),
+        is_zero,
     )

@@ -75,7 +75,7 @@ SURVIVAL = """\
 
 Each statement of the paper, feature by feature: how often the feature is selected in the paper's
 mode here, how often when each selection is cross-fitted and corrected, and the adjusted p-value of
-the cross-fitted test on all rows (3 cross-fits, twice the median p), with the paper's learner and
+the cross-fitted test on all rows (3 cross-fits together), with the paper's learner and
 with the learner that predicts best out of fold. A statement **holds** where the test with the
 paper's learner and the one with the best learner both reject at .05; it **depends on the learner**
 where one does; it **fails** where none does. A rejection is worth what the regressions behind it
