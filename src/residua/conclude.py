@@ -146,7 +146,7 @@ def conclude(
             continue
         per_repeat = [score(method, residuals, options, r) for r, residuals in enumerate(fitted)]
         tests = [_test(method, fitted[r], s, options, r) for r, s in enumerate(per_repeat)]
-        combined = combine_repeats(tests, options.alternative or method.alternative)
+        combined = combine_repeats(tests, _alternative(method, options))
         tables.append(_rows(method, fitted, combined, options))
         scores[method.name] = _mean_over_repeats(fitted, per_repeat)
     table = pd.concat(tables, ignore_index=True)
@@ -186,7 +186,7 @@ def _test(
         scores,
         scale=method.scale(residuals),
         degrees=degrees,
-        alternative=options.alternative or method.alternative,
+        alternative=_alternative(method, options),
         factor=method.factor,
         confidence=options.confidence,
         clusters=residuals.clusters,

@@ -194,16 +194,14 @@ def combine_repeats(tests: list[Tests], alternative: str = "two-sided") -> Tests
     """
     if len(tests) == 1:
         return tests[0]
-    from scipy.stats import norm
-
     estimates = np.array([t.estimate for t in tests])
     errors = np.array([t.std_error for t in tests])
     estimate = estimates.mean(axis=0)
     p_values, is_zero = np.array([t.p_value for t in tests]), np.all([t.is_zero for t in tests], 0)
     if alternative == "two-sided":
-        scores = np.sign(estimates) * norm.isf(p_values / 2)
+        scores = np.sign(estimates) * normal_quantile(p_values / 2)
     else:
-        scores = norm.isf(np.minimum(p_values, LARGEST_P))
+        scores = normal_quantile(np.minimum(p_values, LARGEST_P))
         alternative = "greater"
     return Tests(
         estimate,

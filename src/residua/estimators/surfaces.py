@@ -284,9 +284,10 @@ class Sum:
     `half` is the inverse of the Cholesky factor of their penalised Gram matrix.
     """
 
+    targets: Array
     surfaces: tuple[Surface, ...]
     half: Array
-    projected: Array  # half @ M.T @ targets
+    projected: Array  # half @ design.T @ targets
     left: Array
     score: float
 
@@ -294,27 +295,21 @@ class Sum:
     def empty(cls, targets: Array) -> Self:
         """Return the sum of no surfaces."""
         score = float(_gcv(np.square(targets).sum(), 0.0, len(targets)))
-        return cls((), np.zeros((0, 0)), np.zeros((0, targets.shape[1])), targets, score)
+        return cls(targets, (), np.zeros((0, 0)), np.zeros((0, targets.shape[1])), targets, score)
 
-    def __and__(self, new: Surface) -> Sum:
+    def extended(self, new: Surface) -> Sum:
         """Return the sum with one more surface; those it has keep their penalties."""
-        before, n_rows = self.design, len(self.left)
-        targets = self.left + before @ self.slopes
-        cross = self.half @ (before.T @ new.design)
-        own = _held(new.design.T @ new.design - cross.T @ cross, new.penalty)
-        factor = lapack.dpotrf(own, lower=True, overwrite_a=True)[0]
-        corner = lapack.dtrtri(factor, lower=True, overwrite_c=True)[0]
+        targets, surfaces = self.targets, (*self.surfaces, new)
+        cross = self.half @ (self.design.T @ new.design)
+        corner = _half(new.design.T @ new.design - cross.T @ cross, new.penalty)
         below = -(corner @ cross.T) @ self.half
-        half = np.block([[self.half, np.zeros((len(before.T), len(corner)))], [below, corner]])
-        projected = np.vstack(
-            [self.projected, below @ (before.T @ targets) + corner @ (new.design.T @ targets)]
-        )
-        surfaces = (*self.surfaces, new)
+        half = np.block([[self.half, np.zeros((len(self.half), len(corner)))], [below, corner]])
+        own = corner @ (new.design.T @ targets - cross.T @ self.projected)
+        projected = np.vstack([self.projected, own])
         found = replace(self, surfaces=surfaces, half=half, projected=projected)
         left = targets - found.design @ found.slopes
         penalty = np.concatenate([surface.penalty for surface in surfaces])
-        freedom = len(half) - penalty @ np.square(half).sum(axis=0)
-        score = float(_gcv(np.square(left).sum(), freedom, n_rows))
+        score = float(_gcv(np.square(left).sum(), _freedom(half, penalty), len(left)))
         return replace(found, left=left, score=score)
 
     @property
@@ -344,7 +339,7 @@ def _search(table: Table, columns: Sequence[int], targets: Array) -> tuple[Sum, 
         if len(tried) == len(steps):
             at = table.best(best.left, allowed)
             fine = _fine(table.pairs[at], table.curves, table.roots, best.left)
-            steps.append((at, best & fine))
+            steps.append((at, best.extended(fine)))
         at, longer = steps[len(tried)]
         allowed[at] = False
         tried.append(table.pairs[at])
@@ -354,11 +349,17 @@ def _search(table: Table, columns: Sequence[int], targets: Array) -> tuple[Sum, 
     return best, tried
 
 
-def _held(gram: Array, penalty: Array) -> Array:
-    """Return a symmetric matrix with something added to its diagonal, in LAPACK's order."""
+def _half(gram: Array, penalty: Array) -> Array:
+    """Return the inverse of the Cholesky factor of a matrix with a penalty on its diagonal."""
     held = gram.copy()
     held.flat[:: len(held) + 1] += penalty
-    return held.T
+    factor = lapack.dpotrf(held.T, lower=True, overwrite_a=True)[0]
+    return np.asarray(lapack.dtrtri(factor, lower=True, overwrite_c=True)[0])
+
+
+def _freedom(half: Array, penalty: Array) -> float:
+    """Return the degrees of freedom of a penalised fit."""
+    return float(len(half) - penalty @ np.square(half).sum(axis=0))
 
 
 def _fine(pair: Pair, curves: Sequence[Curves], roots: Array, left: Array) -> Surface:
@@ -374,12 +375,10 @@ def _fine(pair: Pair, curves: Sequence[Curves], roots: Array, left: Array) -> Su
 
     def score(at: Place) -> float:
         cost = penalty(at) + TINY
-        factor = lapack.dpotrf(_held(gram, cost), lower=True, overwrite_a=True)[0]
-        slopes = lapack.dpotrs(factor, right, lower=True)[0]
+        half = _half(gram, cost)
+        slopes = half.T @ (half @ right)
         error = total - np.sum(slopes * (right + cost[:, None] * slopes))
-        half = lapack.dtrtri(factor, lower=True, overwrite_c=True)[0]
-        freedom = len(cost) - cost @ np.square(half).sum(axis=0)
-        return float(_gcv(error, freedom, n_rows))
+        return float(_gcv(error, _freedom(half, cost), n_rows))
 
     at = _lowest(score, ALONG_ONE if pair.second is None else ALONG_BOTH)
     return Surface(pair, M, UNDERSMOOTHED * penalty(at) + TINY)
