@@ -133,7 +133,7 @@ def tasks(parts: Iterable[str], runs: int) -> Iterator[Task]:
             cells = [
                 (c, 500 if c == "friedman" else 1000, w) for c in POWER for w in POWER_LEARNERS
             ]
-            yield from ((part, c, n, w, r) for r in range(max(20, runs // 5)) for c, n, w in cells)
+            yield from ((part, c, n, w, r) for r in range(runs) for c, n, w in cells)
         if part == "flips" and hasattr(residua, "datasets") and os.environ.get("RESIDUA_DATA"):
             yield from ((part, c, 0, "auto", r) for c in REAL for r in range(SEEDS))
 
