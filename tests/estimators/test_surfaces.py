@@ -108,7 +108,8 @@ def test_surfaces_added_one_by_one_are_fitted_together():
     targets = (y - y.mean())[:, None] / np.sqrt(len(y))
     found, _ = _search(Table(X), range(6), targets)
     assert len(found.surfaces) > 1
-    M, penalty = found.design, np.concatenate([one.penalty for one in found.surfaces])
+    M = np.hstack([one.design for one in found.surfaces])
+    penalty = np.concatenate([one.penalty for one in found.surfaces])
     inverse = np.linalg.inv(M.T @ M + np.diag(penalty))
     left = targets - M @ inverse @ M.T @ targets
     assert found.left == pytest.approx(left, abs=1e-7)

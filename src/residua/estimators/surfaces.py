@@ -81,10 +81,11 @@ class Curves:
 
 @dataclass(frozen=True)
 class Surface:
-    """A surface's columns of the design, and what each of their coefficients costs."""
+    """A surface's columns of the design, their products, and what each coefficient costs."""
 
     pair: Pair
     design: Array
+    gram: Array
     penalty: Array
 
 
@@ -300,23 +301,24 @@ class Sum:
     def extended(self, new: Surface) -> Sum:
         """Return the sum with one more surface; those it has keep their penalties."""
         targets, surfaces = self.targets, (*self.surfaces, new)
-        cross = self.half @ (self.design.T @ new.design)
-        corner = _half(new.design.T @ new.design - cross.T @ cross, new.penalty)
+        across = [surface.design.T @ new.design for surface in self.surfaces]
+        cross = self.half @ np.vstack([np.zeros((0, len(new.gram))), *across])
+        corner = _half(new.gram - cross.T @ cross, new.penalty)
         below = -(corner @ cross.T) @ self.half
         half = np.block([[self.half, np.zeros((len(self.half), len(corner)))], [below, corner]])
         own = corner @ (new.design.T @ targets - cross.T @ self.projected)
         projected = np.vstack([self.projected, own])
         found = replace(self, surfaces=surfaces, half=half, projected=projected)
-        left = targets - found.design @ found.slopes
-        penalty = np.concatenate([surface.penalty for surface in surfaces])
+        left, penalty = targets - found.values, np.concatenate([one.penalty for one in surfaces])
         score = float(_gcv(np.square(left).sum(), _freedom(half, penalty), len(left)))
         return replace(found, left=left, score=score)
 
     @property
-    def design(self) -> Array:
-        """All surfaces' columns."""
-        empty = np.zeros((len(self.left), 0))
-        return np.hstack([empty, *(surface.design for surface in self.surfaces)])
+    def values(self) -> Array:
+        """The sum at the rows it was fitted to, a column for each target."""
+        ends = np.cumsum([len(surface.gram) for surface in self.surfaces])
+        parts = zip(self.surfaces, np.split(self.slopes, ends[:-1]), strict=True)
+        return sum((one.design @ own for one, own in parts), start=np.zeros_like(self.targets))
 
     @property
     def slopes(self) -> Array:
@@ -381,7 +383,7 @@ def _fine(pair: Pair, curves: Sequence[Curves], roots: Array, left: Array) -> Su
         return float(_gcv(error, _freedom(half, cost), n_rows))
 
     at = _lowest(score, ALONG_ONE if pair.second is None else ALONG_BOTH)
-    return Surface(pair, M, UNDERSMOOTHED * penalty(at) + TINY)
+    return Surface(pair, M, gram, UNDERSMOOTHED * penalty(at) + TINY)
 
 
 def _lowest(score: Callable[[Place], float], steps: Sequence[Place]) -> Place:
