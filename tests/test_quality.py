@@ -5,8 +5,9 @@ import pytest
 
 from residua import assess
 from residua.assess import prepare
-from residua.quality import leftover, stray, uneven, unsettled
+from residua.quality import stray, uneven, unsettled
 from residua.residuals import fit_residuals
+from residua.unfinished import leftover
 
 
 def confounded(n_rows=500, seed=0, waves=1.0):
@@ -100,3 +101,58 @@ def test_ordinary_values_far_off_are_strays_and_outliers_are_not():
         shares.append(stray(fit_residuals(plan), 0))
     assert shares[0] > 0.5
     assert shares[1] < 0.1
+
+
+def bent_in_three(n_rows=500, seed=0):
+    """Return a table in which x0 and y follow a function of three others that bends slowly."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n_rows, 5))
+    curve = np.tanh(z[:, :3].sum(axis=1))
+    x = curve + 0.3 * rng.normal(size=n_rows)
+    return np.column_stack([x, z]), curve + rng.normal(size=n_rows)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_bends_slowly_in_three_columns_is_found_too(seed):
+    found = assess(*bent_in_three(seed=seed), learner="boosting", methods=["gcm"])
+    assert found.table["statistic"][0] > 1.5  # though x0 says nothing
+    alarms = found.quality.set_index(["regression", "feature"])["alarm"]
+    assert "poor" in alarms["x given rest", "x0"]
+    assert (alarms["y given rest"] == "").all()
+
+
+def test_units_do_not_change_what_is_found():
+    X, y = bent_in_three()
+    one, other = (
+        assess(table, target, learner="boosting", methods=["gcm"]).quality
+        for table, target in ((X, y), (X * [1e3, 1e-3, 1, 1, 10, 1] + 5, 100 * y))
+    )
+    assert other["leftover"].to_numpy(float) == pytest.approx(
+        one["leftover"].to_numpy(float), abs=1e-6, nan_ok=True
+    )
+
+
+def test_many_rows_are_looked_at_in_part(monkeypatch):
+    X, y = bent_in_three(1000)
+    plan = prepare(X, y, learner="boosting", methods=["gcm"]).plan(0)
+    residuals = fit_residuals(plan)
+    whole = leftover(plan, residuals)
+    monkeypatch.setattr("residua.unfinished.MOST_ROWS", 600)
+    half = leftover(plan, residuals)
+    assert half.x[0] == pytest.approx(whole.x[0], rel=0.4)
+    assert half.bias[0] == pytest.approx(whole.bias[0], rel=0.4)  # for all rows
+
+
+def test_a_group_is_not_looked_for_in_its_own_columns():
+    X, y = bent_in_three()
+    wider = np.column_stack([X, 0.5 * X[:, 0]])  # x6 tells all of x0, but belongs to it
+    alone, grouped = (
+        assess(table, y, learner="boosting", methods=["gcm"], groups=groups).quality
+        for table, groups in ((X, None), (wider, {"pair": ["x0", "x6"]}))
+    )
+    shares = [
+        quality.set_index(["regression", "feature"])["leftover"]["x given rest", name]
+        for quality, name in ((alone, "x0"), (grouped, "pair"))
+    ]
+    assert shares[0] > 0.1
+    assert shares[1] == pytest.approx(shares[0], abs=0.02)

@@ -12,10 +12,10 @@ from residua.engines import Lazy, Plan, Progress
 from residua.errors import InputError, is_whole
 from residua.learners import Learner, get_learner
 from residua.methods import AnyMethod, Method, get_methods
-from residua.quality import leftover
 from residua.residuals import Residuals, fit_residuals
 from residua.result import Result
 from residua.splits import make_splits
+from residua.unfinished import leftover
 
 
 def assess(

@@ -30,12 +30,13 @@ from residua.inference import (
 from residua.learners import Learner
 from residua.methods import AnyMethod, Chooser, Combination, Method
 from residua.methods.choice import Choice
-from residua.quality import Leftover, quality_table
+from residua.quality import quality_table
 from residua.randomness import stream
 from residua.residuals import Residuals
 from residua.result import Result
 from residua.selection import adjust, strongest
 from residua.splits import describe
+from residua.unfinished import Leftover
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,28 +1,18 @@
-"""How good each regression is, what it left undone, and how far that can shift GCM.
-
-Every test here is only as valid as its regressions. What a regression left over is regressed once
-more on the rest, by trees, out of fold: where that succeeds, it had not finished. With η and δ the
-parts of what is left of x_j and of y that the rest still explains, GCM's mean is off by E[ηδ]; its
-estimate over the standard error is the `bias` of the test, in the units of its statistic.
-"""
+"""How good each regression is, what it left undone, and when to warn of it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residua.engines import Plan, Task
 from residua.errors import short
-from residua.fitting import by_task, run
-from residua.inference import normal_p
-from residua.learners import Boosting, Learner
-from residua.randomness import stream
-from residua.residuals import PRODUCT, Residuals
+from residua.learners import Learner
+from residua.residuals import Residuals
+from residua.unfinished import Leftover
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,9 +22,6 @@ COLUMNS = [
     "regression", "feature", "learner", "r2",
     "leftover", "leftover_p", "bias", "unsettled", "uneven", "stray", "alarm",
 ]  # fmt: skip
-# What looks for something left: few trees that learn fast, deep enough for a product of features.
-SECOND = Boosting(trees=15, splits=4, shrinkage=0.3)
-N_FOLDS = 5
 # The share of what is left that the rest still explains, and how sure of it we must be, for a
 # regression to be called poor; and the shift of a statistic that makes its p-value too small.
 POOR, SURE = 0.03, 0.01
@@ -49,91 +36,6 @@ STRAY, FAR, OUTERMOST = 0.15, 10.0, 0.01
 FEW_ROWS = 20
 # Above this share explained by the others, a feature has little of its own left to test.
 DETERMINED = 0.98
-
-
-@dataclass(frozen=True)
-class Leftover:
-    """What the rest still explains of residuals: a share and a p-value for x and y of each feature.
-
-    `bias` is what that does to GCM, in standard errors.
-    """
-
-    x: Array
-    x_p: Array
-    y: Array
-    y_p: Array
-    bias: Array
-
-
-# --- what is left over --------------------------------------------------------------------------
-
-
-def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
-    """Return what the rest still explains of the residuals; None where GCM was not asked for."""
-    arrays, rows = residuals.arrays, residuals.rows
-    enough = len(rows) >= 2 * N_FOLDS * SECOND.min_node
-    if not arrays.keys() >= PRODUCT or not enough:
-        return None
-    x, y = _one_column_each(residuals)
-    explained = [_explained_again(plan, rows, left) for left in (x, y)]
-    shares, p_values = zip(*map(_share, (x, y), explained), strict=True)
-    eta, delta = explained
-    products, mended = x * y, (x - eta) * (y - delta)
-    error = products.std(axis=0) / np.sqrt(len(rows))
-    shift = (products - mended).mean(axis=0)
-    bias = np.divide(shift, error, out=np.zeros_like(error), where=error > 0)
-    return Leftover(shares[0], p_values[0], shares[1], p_values[1], bias)
-
-
-def _one_column_each(residuals: Residuals) -> tuple[Array, Array]:
-    """Return what is left of x and y, for each feature one column: the one that varies most."""
-    n_features = residuals.data.n_features
-    x, y = (np.zeros((len(residuals.rows), n_features)) for _ in range(2))
-    for j, feature in enumerate(residuals.data.features):
-        if feature.columns:
-            for out, left in zip((x, y), residuals.feature(j), strict=True):
-                out[:, j] = left[:, int(np.argmax(left.var(axis=0)))]
-    return x - x.mean(axis=0), y - y.mean(axis=0)
-
-
-def _explained_again(plan: Plan, rows: NDArray[np.intp], left: Array) -> Array:
-    """Return what trees predict of residuals from the rest, out of fold and not overstated."""
-    targets = np.zeros((plan.data.n_rows, left.shape[1]))
-    targets[rows] = left
-    alive = np.flatnonzero(left.std(axis=0) > 0)
-    part = stream(plan.seed, "leftover", plan.repeat).permutation(len(rows)) % N_FOLDS
-    if plan.data.clusters is not None:
-        part = plan.data.clusters[rows] % N_FOLDS
-    folds = [(rows[part != k], rows[part == k]) for k in range(N_FOLDS) if (part == k).any()]
-    second = replace(
-        plan, learner=SECOND, folds=folds, targets=targets, needs=frozenset({"x_given_rest"}),
-        only=frozenset(Task("x_given_rest", k, int(j)) for k in range(len(folds)) for j in alive),
-        choices=None, progress=None,
-    )  # fmt: skip
-    found = np.zeros_like(left)
-    for task, outcome in by_task(second, run(second)).items():
-        if outcome.prediction is not None:
-            at = np.searchsorted(rows, folds[task.fold][1])
-            found[at, task.feature] = outcome.prediction[:, 0]
-    found -= found.mean(axis=0)
-    size = np.square(found).sum(axis=0)
-    agreement = (found * left).sum(axis=0)
-    slope = np.divide(agreement, size, out=np.zeros_like(size), where=size > 0)
-    return np.asarray(found * np.clip(slope, 0.0, 1.0))
-
-
-def _share(left: Array, explained: Array) -> tuple[Array, Array]:
-    """Return the share of the residuals that is explained, and the p-value of there being none."""
-    products = left * explained
-    total = np.square(left).sum(axis=0)
-    gain = 2 * products.sum(axis=0) - np.square(explained).sum(axis=0)
-    share = np.divide(gain, total, out=np.zeros_like(total), where=total > 0)
-    error = products.std(axis=0) * np.sqrt(len(left))
-    ratio = np.divide(products.sum(axis=0), error, out=np.zeros_like(error), where=error > 0)
-    return np.maximum(share, 0.0), normal_p(ratio, "greater")
-
-
-# --- the table ----------------------------------------------------------------------------------
 
 
 def quality_table(

@@ -1,0 +1,190 @@
+"""What regressions left undone, and how far that can shift GCM.
+
+Every test here is only as valid as its regressions. What a regression left over is regressed once
+more on the rest, out of fold: where that succeeds, it had not finished. With η and δ the parts of
+what is left of x_j and of y that the rest still explains, GCM's mean is off by E[ηδ]; its estimate
+over the standard error is the `bias` of the test, in the units of its statistic.
+
+Trees look for it, which find jumps, waves and products; and kernels, which find what bends slowly
+in three columns or more. `auto` had kernels among its candidates: there trees look alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residua.engines import Plan, Task
+from residua.estimators.kernel import Scale
+from residua.fitting import by_task, run
+from residua.inference import normal_p
+from residua.learners import Auto, Boosting
+from residua.randomness import stream
+from residua.residuals import PRODUCT, Residuals
+from residua.splits import Fold
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+# Few trees that learn fast, deep enough for a product of features.
+TREES = Boosting(trees=15, splits=4, shrinkage=0.3)
+N_FOLDS = 5
+# Kernels exp(-|z - z'|² / columns) of standardised values stand on so many rows and cost this much.
+CENTRES, COST = 100, 1 / 3
+# They look at so many rows and columns at most: others would take longer than the tests.
+MOST_ROWS, MOST_COLUMNS = 5000, 60
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """What the rest still explains of residuals: a share and a p-value for x and y of each feature.
+
+    `bias` is what that does to GCM, in standard errors.
+    """
+
+    x: Array
+    x_p: Array
+    y: Array
+    y_p: Array
+    bias: Array
+
+
+def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
+    """Return what the rest still explains of the residuals; None where GCM was not asked for."""
+    rows = residuals.rows
+    if not residuals.arrays.keys() >= PRODUCT or len(rows) < 2 * N_FOLDS * TREES.min_node:
+        return None
+    x, y = _one_column_each(residuals)
+    folds = _folds(plan, rows)
+    found = [_compared(x, y, *(_by_trees(plan, rows, folds, left) for left in (x, y)))]
+    if not isinstance(plan.learner, Auto) and 1 < plan.data.X.shape[1] <= MOST_COLUMNS:
+        found.append(_seen_by_kernels(plan, rows, x, y))
+    return _most_of_x(found)
+
+
+def _one_column_each(residuals: Residuals) -> tuple[Array, Array]:
+    """Return what is left of x and y, for each feature one column: the one that varies most."""
+    n_features = residuals.data.n_features
+    x, y = (np.zeros((len(residuals.rows), n_features)) for _ in range(2))
+    for j, feature in enumerate(residuals.data.features):
+        if feature.columns:
+            for out, left in zip((x, y), residuals.feature(j), strict=True):
+                out[:, j] = left[:, int(np.argmax(left.var(axis=0)))]
+    return x - x.mean(axis=0), y - y.mean(axis=0)
+
+
+def _folds(plan: Plan, rows: Rows) -> list[Fold]:
+    """Return the folds of a search, as places among the rows; clusters stay together."""
+    part = stream(plan.seed, "leftover", plan.repeat).permutation(len(rows)) % N_FOLDS
+    if plan.data.clusters is not None:
+        part = plan.data.clusters[rows] % N_FOLDS
+    there = [k for k in range(N_FOLDS) if (part == k).any()]
+    return [(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in there]
+
+
+# --- who looks ----------------------------------------------------------------------------------
+
+
+def _by_trees(plan: Plan, rows: Rows, folds: Sequence[Fold], left: Array) -> Array:
+    """Return what trees predict of residuals from the rest, out of fold."""
+    targets = np.zeros((plan.data.n_rows, left.shape[1]))
+    targets[rows] = left
+    alive = np.flatnonzero(left.std(axis=0) > 0)
+    second = replace(
+        plan, learner=TREES, folds=[(rows[train], rows[test]) for train, test in folds],
+        targets=targets, needs=frozenset({"x_given_rest"}),
+        only=frozenset(Task("x_given_rest", k, int(j)) for k in range(len(folds)) for j in alive),
+        choices=None, progress=None,
+    )  # fmt: skip
+    found = np.zeros_like(left)
+    for task, outcome in by_task(second, run(second)).items():
+        if outcome.prediction is not None:
+            found[folds[task.fold][1], task.feature] = outcome.prediction[:, 0]
+    return found
+
+
+def _seen_by_kernels(plan: Plan, rows: Rows, x: Array, y: Array) -> Leftover:
+    """Return what kernels still explain, of some of the rows where they are many."""
+    every = -(-len(rows) // MOST_ROWS)
+    x, y, some = x[::every], y[::every], rows[::every]
+    seen = _compared(x, y, *_by_kernels(plan, some, x, y))
+    return replace(seen, bias=seen.bias * np.sqrt(len(rows) / len(some)))
+
+
+def _by_kernels(plan: Plan, rows: Rows, x: Array, y: Array) -> tuple[Array, Array]:
+    """Return what kernel ridge predicts of residuals from the rest, out of fold.
+
+    One kernel serves x_j and y; without x_j's columns its exponents are less by their part.
+    """
+    from scipy.linalg import solve
+    from scipy.spatial.distance import cdist
+
+    found = np.zeros((2, *x.shape))
+    Z = plan.data.X[rows]
+    Z = Scale.of(Z, np.ones(len(Z))).apply(Z)
+    for train, test in _folds(plan, rows):
+        count = min(CENTRES, len(train))
+        centres = Z[train[np.arange(count) * len(train) // count]]
+        apart = cdist(Z, centres, "sqeuclidean")
+        among = cdist(centres, centres, "sqeuclidean")
+        for j, feature in enumerate(plan.data.features):
+            own, n_others = list(feature.columns), Z.shape[1] - len(feature.columns)
+            if not own or not n_others or not x[:, j].any():
+                continue
+            less, fewer = (cdist(A[:, own], centres[:, own], "sqeuclidean") for A in (Z, centres))
+            kernel = np.exp((less - apart) / n_others)
+            held = COST * np.exp((fewer - among) / n_others)
+            held.flat[:: count + 1] += 1e-8 * COST
+            targets = np.column_stack([x[train, j], y[train, j]])
+            held += kernel[train].T @ kernel[train]
+            slopes = solve(held, kernel[train].T @ targets, assume_a="pos")
+            found[:, test, j] = (kernel[test] @ slopes).T
+    return found[0], found[1]
+
+
+# --- what they saw ------------------------------------------------------------------------------
+
+
+def _compared(x: Array, y: Array, eta: Array, delta: Array) -> Leftover:
+    """Return the shares that predictions explain of what is left of x and y, and the bias."""
+    eta, delta = _not_overstated(x, eta), _not_overstated(y, delta)
+    products, mended = x * y, (x - eta) * (y - delta)
+    error = products.std(axis=0) / np.sqrt(len(x))
+    shift = (products - mended).mean(axis=0)
+    bias = np.divide(shift, error, out=np.zeros_like(error), where=error > 0)
+    return Leftover(*_share(x, eta), *_share(y, delta), bias)
+
+
+def _not_overstated(left: Array, found: Array) -> Array:
+    """Return predictions of residuals, shrunk where they say too much."""
+    found = found - found.mean(axis=0)
+    size = np.square(found).sum(axis=0)
+    agreement = (found * left).sum(axis=0)
+    slope = np.divide(agreement, size, out=np.zeros_like(size), where=size > 0)
+    return np.asarray(found * np.clip(slope, 0.0, 1.0))
+
+
+def _share(left: Array, explained: Array) -> tuple[Array, Array]:
+    """Return the share of the residuals that is explained, and the p-value of there being none."""
+    products = left * explained
+    total = np.square(left).sum(axis=0)
+    gain = 2 * products.sum(axis=0) - np.square(explained).sum(axis=0)
+    share = np.divide(gain, total, out=np.zeros_like(total), where=total > 0)
+    error = products.std(axis=0) * np.sqrt(len(left))
+    ratio = np.divide(products.sum(axis=0), error, out=np.zeros_like(error), where=error > 0)
+    return np.maximum(share, 0.0), normal_p(ratio, "greater")
+
+
+def _most_of_x(found: Sequence[Leftover]) -> Leftover:
+    """Return, for each feature, what explains most of its leftovers; two looks double p-values."""
+    best = np.argmax([one.x for one in found], axis=0)
+    picked = {}
+    for name in (field.name for field in fields(Leftover)):
+        values = np.array([getattr(one, name) for one in found])
+        picked[name] = values[best, np.arange(len(best))]
+    for name in ("x_p", "y_p"):
+        picked[name] = np.minimum(1.0, len(found) * picked[name])
+    return Leftover(**picked)
