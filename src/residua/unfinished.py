@@ -17,6 +17,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from residua.data import Rows
 from residua.engines import Plan, Task
 from residua.estimators.kernel import Scale
 from residua.fitting import by_task, run
@@ -27,7 +28,6 @@ from residua.residuals import PRODUCT, Residuals
 from residua.splits import Fold
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 # Few trees that learn fast, deep enough for a product of features.
 TREES = Boosting(trees=15, splits=4, shrinkage=0.3)
@@ -138,9 +138,9 @@ def _by_kernels(plan: Plan, rows: Rows, x: Array, y: Array) -> tuple[Array, Arra
             kernel = np.exp((less - apart) / n_others)
             held = COST * np.exp((fewer - among) / n_others)
             held.flat[:: count + 1] += 1e-8 * COST
-            targets = np.column_stack([x[train, j], y[train, j]])
-            held += kernel[train].T @ kernel[train]
-            slopes = solve(held, kernel[train].T @ targets, assume_a="pos")
+            learned, targets = kernel[train], np.column_stack([x[train, j], y[train, j]])
+            held += learned.T @ learned
+            slopes = solve(held, learned.T @ targets, assume_a="pos")
             found[:, test, j] = (kernel[test] @ slopes).T
     return found[0], found[1]
 
