@@ -156,3 +156,22 @@ def test_a_group_is_not_looked_for_in_its_own_columns():
     ]
     assert shares[0] > 0.1
     assert shares[1] == pytest.approx(shares[0], abs=0.02)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("bend", [np.abs, lambda z: 2 * np.exp(-4 * z**2)])
+def test_what_bends_in_one_column_is_found_where_trees_have_looked(bend, seed):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(500, 8))
+    X = np.column_stack([bend(z[:, 0]) + 0.3 * rng.normal(size=500), z])
+    result = assess(X, bend(z[:, 0]) + rng.normal(size=500), learner="boosting", methods=["gcm"])
+    alarms = result.quality.set_index(["regression", "feature"])["alarm"]
+    assert "poor" in alarms["x given rest", "x0"]
+    assert (alarms["x given rest"].drop("x0") == "").all()
+
+
+def test_a_group_of_all_columns_has_no_rest_to_look_in():
+    X, y = bent_in_three()
+    everything = {"all": [f"x{j}" for j in range(X.shape[1])]}
+    result = assess(X, y, learner="boosting", methods=["gcm"], groups=everything)
+    assert result.quality["leftover"].dropna().max() == 0

@@ -5,13 +5,14 @@ more on the rest, out of fold: where that succeeds, it had not finished. With η
 what is left of x_j and of y that the rest still explains, GCM's mean is off by E[ηδ]; its estimate
 over the standard error is the `bias` of the test, in the units of its statistic.
 
-Trees look for it, which find jumps, waves and products; and kernels, which find what bends slowly
-in three columns or more. `auto` had kernels among its candidates: there trees look alone.
+Trees look for it, which find jumps, waves and products; kernels, which find what bends slowly in
+three columns or more; and curves, which find what bends in one. `auto` had the like of the latter
+two among its candidates: there trees look alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -25,16 +26,21 @@ from residua.inference import normal_p
 from residua.learners import Auto, Boosting
 from residua.randomness import stream
 from residua.residuals import PRODUCT, Residuals
-from residua.splits import Fold
+from residua.splits import Fold, in_parts
 
 Array = NDArray[np.float64]
+Look = Callable[[Plan, Rows, Array, Array], tuple[Array, Array]]
 
 # Few trees that learn fast, deep enough for a product of features.
 TREES = Boosting(trees=15, splits=4, shrinkage=0.3)
 N_FOLDS = 5
 # Kernels exp(-|z - z'|² / columns) of standardised values stand on so many rows and cost this much.
 CENTRES, COST = 100, 1 / 3
-# They look at so many rows and columns at most: others would take longer than the tests.
+# A curve of one column is made of so many waves along its ranks, dear from BENT on, and a parabola
+# for its ends. The column that tells most is taken, by steps of this much.
+WAVES, BENT, ENDS_COST = 12, 6, 0.05
+STEPS, STEP = 5, 0.5
+# Both look at so many rows and columns at most: others would take longer than the tests.
 MOST_ROWS, MOST_COLUMNS = 5000, 60
 
 
@@ -61,7 +67,7 @@ def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
     folds = _folds(plan, rows)
     found = [_compared(x, y, *(_by_trees(plan, rows, folds, left) for left in (x, y)))]
     if not isinstance(plan.learner, Auto) and 1 < plan.data.X.shape[1] <= MOST_COLUMNS:
-        found.append(_seen_by_kernels(plan, rows, x, y))
+        found += [_seen(look, plan, rows, x, y) for look in (_by_kernels, _by_curves)]
     return _most_of_x(found)
 
 
@@ -78,9 +84,8 @@ def _one_column_each(residuals: Residuals) -> tuple[Array, Array]:
 
 def _folds(plan: Plan, rows: Rows) -> list[Fold]:
     """Return the folds of a search, as places among the rows; clusters stay together."""
-    part = stream(plan.seed, "leftover", plan.repeat).permutation(len(rows)) % N_FOLDS
-    if plan.data.clusters is not None:
-        part = plan.data.clusters[rows] % N_FOLDS
+    rng = stream(plan.seed, "leftover", plan.repeat)
+    part = in_parts(rows, plan.data.clusters, N_FOLDS, rng)
     there = [k for k in range(N_FOLDS) if (part == k).any()]
     return [(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in there]
 
@@ -106,11 +111,11 @@ def _by_trees(plan: Plan, rows: Rows, folds: Sequence[Fold], left: Array) -> Arr
     return found
 
 
-def _seen_by_kernels(plan: Plan, rows: Rows, x: Array, y: Array) -> Leftover:
-    """Return what kernels still explain, of some of the rows where they are many."""
+def _seen(look: Look, plan: Plan, rows: Rows, x: Array, y: Array) -> Leftover:
+    """Return what a look still explains, of some of the rows where they are many."""
     every = -(-len(rows) // MOST_ROWS)
     x, y, some = x[::every], y[::every], rows[::every]
-    seen = _compared(x, y, *_by_kernels(plan, some, x, y))
+    seen = _compared(x, y, *look(plan, some, x, y))
     return replace(seen, bias=seen.bias * np.sqrt(len(rows) / len(some)))
 
 
@@ -143,6 +148,47 @@ def _by_kernels(plan: Plan, rows: Rows, x: Array, y: Array) -> tuple[Array, Arra
             slopes = solve(held, learned.T @ targets, assume_a="pos")
             found[:, test, j] = (kernel[test] @ slopes).T
     return found[0], found[1]
+
+
+def _by_curves(plan: Plan, rows: Rows, x: Array, y: Array) -> tuple[Array, Array]:
+    """Return what curves predict of residuals from the rest, out of fold.
+
+    All residuals are fitted at once: each takes a step towards the curve that tells most of it.
+    """
+    curves, cost = _curves(plan.data.X[rows])
+    n_columns, width = curves.shape[1:]
+    left = np.column_stack([x, y])
+    features = plan.data.features
+    own = np.array([[c in f.columns for f in features] * 2 for c in range(n_columns)])
+    each, flat = np.arange(left.shape[1]), curves.reshape(len(left), -1)
+    found = np.zeros_like(left)
+    for train, test in _folds(plan, rows):
+        learned = flat[train]
+        blocks = curves[train].transpose(1, 0, 2)
+        held = blocks.transpose(0, 2, 1) @ blocks + len(train) * np.diag(cost)
+        inverse = np.linalg.inv(held)
+        slopes = np.zeros((n_columns, width, len(each)))
+        for _ in range(STEPS):
+            missing = left[train] - learned @ slopes.reshape(-1, len(each))
+            told = np.where(own[:, None], 0.0, (learned.T @ missing).reshape(slopes.shape))
+            towards = inverse @ told
+            best = np.argmax((towards * told).sum(axis=1), axis=0)
+            slopes[best, :, each] += STEP * towards[best, :, each]
+        found[test] = flat[test] @ slopes.reshape(-1, len(each))
+    return found[:, : x.shape[1]], found[:, x.shape[1] :]
+
+
+def _curves(Z: Array) -> tuple[Array, Array]:
+    """Return the parts of every column's curve, (rows, columns, parts), and what each costs."""
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    ranks = (rankdata(Z, axis=0) - 0.5) / len(Z)
+    ends = ndtri(ranks)
+    wave = np.arange(1, WAVES + 1)
+    waves = np.sqrt(2) * np.cos(np.pi * ranks[:, :, None] * wave)
+    curves = np.concatenate([waves, np.stack([ends, ends**2 / np.sqrt(2)], axis=2)], axis=2)
+    return curves - curves.mean(axis=0), np.append((wave / BENT) ** 4, [ENDS_COST, ENDS_COST])
 
 
 # --- what they saw ------------------------------------------------------------------------------
@@ -179,7 +225,7 @@ def _share(left: Array, explained: Array) -> tuple[Array, Array]:
 
 
 def _most_of_x(found: Sequence[Leftover]) -> Leftover:
-    """Return, for each feature, what explains most of its leftovers; two looks double p-values."""
+    """Return, for each feature, what explains most of its leftovers; each look adds to p."""
     best = np.argmax([one.x for one in found], axis=0)
     picked = {}
     for name in (field.name for field in fields(Leftover)):
