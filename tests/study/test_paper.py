@@ -128,7 +128,7 @@ def test_results_written_are_results_read(quick, tmp_path):
     write_results(tmp_path, "boosting", "paper", found)
     text = (tmp_path / "boosting-paper-runs.csv").read_text()
     assert text.startswith("# residua ")
-    assert "seed 0, residua paper fig3 --mode paper" in text.splitlines()[0]
+    assert "seed 0, residua paper fig3 --mode paper --fast --repeats 2;" in text.splitlines()[0]
     back = read_results(tmp_path, "boosting", "paper")
     columns = ["scenario", "method", "repeat", *metrics.METRICS]
     pd.testing.assert_frame_equal(back.runs[columns], found.runs[columns], rtol=1e-5)

@@ -104,6 +104,7 @@ class Run:
 
 def _flags(run: Run, study: str) -> str:
     flags = f" --mode {run.mode}" + (" --fast" if run.fast else "")
+    flags += f" --repeats {run.repeats}" if run.repeats else ""
     names = {"boosting": "fig3", "kernel": "sfig3", "surrogate": "fig4", "heavy_tails": "fig5",
              "network": "fig6", "wide_boosting": "fig7", "wide_kernel": "sfig4",
              "canonical": "sfig1"}  # fmt: skip
