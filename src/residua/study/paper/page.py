@@ -22,7 +22,7 @@ def page(made: Mapping[str, Mapping[str, Made]], known: Mapping[str, Figure], co
         "",
         f"Written by `{command}` from stored results; do not edit.",
         "",
-        "What the paper says of its simulations and tables, one claim a line, beside what we find. A",
+        "What the paper says of its simulations and tables, a claim a line, beside what we find. A",
         "comparison held where the paired difference over runs on the same rows lies on the",
         "claimed side of 0 by two Monte-Carlo standard errors (after ±); other claims state their",
         "limit, which is our reading of words such as low or similar: the paper gives no number.",
