@@ -78,7 +78,7 @@ def paper(
                 except InputError as error:
                     if name != "all":
                         raise
-                    # A real table that is neither here nor to be had stops nothing else.
+                    # What is neither here nor to be had stops nothing else.
                     print(f"residua: {figure.name} is left out: {error}", file=sys.stderr)
                     continue
                 made[each][figure.name] = found
@@ -89,7 +89,7 @@ def paper(
     if as_json:
         print(json.dumps(_document(made), ensure_ascii=False))
     if name == "all":
-        _page(page, out, made, again, quiet=as_json)
+        _page(page, out, made, again, quiet=as_json, keep_fuller=results is None)
 
 
 def _check(mode: str, picture: str, repeats: int | None) -> None:
@@ -186,13 +186,15 @@ def _document(made: dict[str, dict[str, Made]]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _page(path: Path, out: Path, made: Any, command: str, *, quiet: bool) -> None:
+def _page(
+    path: Path, out: Path, made: Any, command: str, *, quiet: bool, keep_fuller: bool
+) -> None:
     """Write all claims on one page; a quick run does not replace the page of the full study."""
     from residua.study.paper import figures
     from residua.study.paper.page import page, write_page
 
     text = page(made, figures(), command)
-    quick = "a quick run with few repeats" in text
+    quick = keep_fuller and "a quick run with few repeats" in text
     if not write_page(path, text, keep_fuller=quick):
         path = out / path.name
         write_page(path, text, keep_fuller=False)

@@ -135,6 +135,9 @@ def test_results_written_are_results_read(quick, tmp_path):
     stored = Run(tmp_path / "nowhere", results=tmp_path)
     claims = [str(claim) for claim in figure("fig1").make(quick).claims]
     assert [str(claim) for claim in figure("fig1").make(stored).claims] == claims
+    for mode, name in (("ours", "fig1"), ("paper", "fig5"), ("paper", "table4")):
+        with pytest.raises(InputError, match=f"in {mode} mode. Leave --results out to run it"):
+            figure(name).make(replace(stored, mode=mode))
     assert not (tmp_path / "nowhere").exists()  # nothing was run
 
 

@@ -166,8 +166,11 @@ def test_what_was_stored_reads_as_what_was_made(made_up, tmp_path):
         for part, frame in {kind: made.frame, "claims": made.claims}.items():
             frame.assign(data="boston").to_csv(tmp_path / f"paper_{part}.csv", index=False)
         made.orderings.to_csv(tmp_path / "paper_orderings.csv", index=False)
+        errors = pd.DataFrame({"data": "boston", "learner": ["lm", "GBM"], "seeds": [2, 1]})
+        errors.to_csv(tmp_path / "paper_errors.csv", index=False)
         again = real_items.stored(tmp_path, name)
         assert again.verdicts == made.verdicts
+        assert again.draws == made.draws == 2
     assert real_items.stored(tmp_path, "table1") is None
     assert real_items.stored(tmp_path, "table4", "ours") is None
 

@@ -46,6 +46,7 @@ class Item:
     claims     the paper's conclusions, feature by feature, with how often each was selected
     orderings  GCM's error and steadiness beside LOCO's
     notes      what there is to say, a sentence each
+    draws      of the folds; networks may have fewer
     """
 
     name: str
@@ -53,6 +54,7 @@ class Item:
     claims: pd.DataFrame
     orderings: pd.DataFrame
     notes: tuple[str, ...]
+    draws: int
 
     @property
     def is_figure(self) -> bool:
@@ -106,6 +108,7 @@ def make(
         claims=pd.concat([real.claims(name, part) for part in parts], ignore_index=True),
         orderings=pd.concat([real.orderings(name, part) for part in parts], ignore_index=True),
         notes=tuple(notes),
+        draws=max(sizes.values()),
     )
 
 
@@ -115,17 +118,17 @@ def stored(folder: Path, name: str, mode: str = "paper") -> Item | None:
 
     known = _known(name)
     kind = "table" if name == known.table else "frequencies"
-    paths = [folder / f"{mode}_{part}.csv" for part in (kind, "claims", "orderings")]
+    paths = [folder / f"{mode}_{part}.csv" for part in (kind, "claims", "orderings", "errors")]
     if not all(path.is_file() for path in paths):
         return None
     every = [pd.read_csv(path, keep_default_na=False) for path in paths]
-    frame, claims, orderings = (
+    frame, claims, orderings, errors = (
         part[part["data"] == known.dataset].reset_index(drop=True) for part in every
     )
     if frame.empty:
         return None
     notes = _notes(known, [frame] if kind == "table" else [])
-    return Item(name, frame, claims, orderings, tuple(notes))
+    return Item(name, frame, claims, orderings, tuple(notes), int(errors["seeds"].max()))
 
 
 def _known(name: str) -> Published:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from residua.errors import plural
 from residua.study.paper.registry import Claim, Figure, Made
 from residua.study.paper.studies import STUDIES
 
@@ -52,7 +53,7 @@ def _is_short(figure: Figure, made: Made) -> bool:
 def _section(mode: str, made: Made, *, fast: bool, moded: bool) -> list[str]:
     few = " — a quick run with few repeats, not the full study" if fast else ""
     how = MODE_NAMES[mode] if moded else "every mode"
-    lines = [f"In {how}, {made.runs} repeats{few}:", ""]
+    lines = [f"In {how}, {plural(made.runs, 'repeat')}{few}:", ""]
     lines += ["| claim | found | verdict |", "| --- | --- | --- |"]
     lines += [_line(claim) for claim in made.claims]
     lines += [""] + [f"Made by {note}." if "seed" in note else note for note in made.notes if note]
@@ -83,5 +84,6 @@ def write_page(path: Path, text: str, *, keep_fuller: bool) -> bool:
 def printed(name: str, mode: str, made: Made) -> Sequence[str]:
     """Return what the command prints of a figure: every claim with its verdict."""
     held = sum(claim.held for claim in made.claims)
-    head = f"{name} ({mode} mode, {made.runs} repeats): {held} of {len(made.claims)} claims held"
+    head = f"{name} ({mode} mode, {plural(made.runs, 'repeat')})"
+    head += f": {held} of {len(made.claims)} claims held"
     return [head, *(f"  {claim}" for claim in made.claims)]

@@ -13,21 +13,24 @@ SEEDS = 20
 
 
 def make(name: str, run: Run) -> Made:
-    """Return a table or figure from stored results where there are any, else after running it."""
+    """Return a table or figure from stored results, or after running it where none are given."""
     from residua import plots
 
-    item = None if run.results is None else real_items.stored(run.results / "real", name, run.mode)
-    seeds = run.repeats or SEEDS
-    if item is None:
+    if run.results is not None:
+        item = real_items.stored(run.results / "real", name, run.mode)
+        if item is None:
+            raise run.missing(name)
+    else:
         item = real_items.make(
-            name, mode=run.mode, fast=run.fast, seeds=seeds, seed=run.seed, n_jobs=run.n_jobs
-        )
+            name, mode=run.mode, fast=run.fast, seeds=run.repeats or SEEDS, seed=run.seed,
+            n_jobs=run.n_jobs,
+        )  # fmt: skip
     shown = item.frame
     return Made(
         table=shown,
         claims=[Claim(name, *verdict) for verdict in item.verdicts],
         draw=partial(plots.selection_rates, shown) if item.is_figure else None,
-        runs=2 if run.fast else seeds,
+        runs=item.draws,
         notes=item.notes,
     )
 

@@ -42,8 +42,7 @@ class Results:
 class Run:
     """How figures are made: in which mode, from how many repeats, and where things are kept.
 
-    `results` is a folder of CSV files written before; where it has a simulation's, that is read
-    and nothing is run.
+    `results` is a folder of CSV files written before: they are read, and nothing is run.
     """
 
     folder: Path
@@ -74,9 +73,22 @@ class Run:
         """Return a simulation's results: as stored, or after running what is left of it."""
         key = (study, self.mode)
         if key not in self.known:
-            stored = None if self.results is None else read_results(self.results, *key)
-            self.known[key] = stored or self._run(study)
+            self.known[key] = self._run(study) if self.results is None else self._read(study)
         return self.known[key]
+
+    def missing(self, what: str) -> InputError:
+        """Return what to say of results that are not in the folder."""
+        return InputError(
+            f"{self.results} has nothing of {what} in {self.mode} mode. "
+            "Leave --results out to run it."
+        )
+
+    def _read(self, study: str) -> Results:
+        assert self.results is not None
+        found = read_results(self.results, study, self.mode)
+        if found is None:
+            raise self.missing(f"the simulation '{study}'")
+        return found
 
     def _run(self, study: str) -> Results:
         store = self.store(study)
