@@ -125,7 +125,7 @@ def stored(folder: Path, name: str, mode: str = "paper") -> Item | None:
     frame, claims, orderings, errors = (
         part[part["data"] == known.dataset].reset_index(drop=True) for part in every
     )
-    if frame.empty:
+    if frame.empty or errors.empty:
         return None
     notes = _notes(known, [frame] if kind == "table" else [])
     return Item(name, frame, claims, orderings, tuple(notes), int(errors["seeds"].max()))
