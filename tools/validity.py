@@ -140,16 +140,12 @@ def tasks(parts: Iterable[str], runs: int) -> Iterator[Task]:
 
 def once_more(parts: Iterable[str]) -> Iterator[Task]:
     """Yield more runs of the cells that fail by no more than chance may do."""
-    settings: dict[tuple[str, str, int], list[dict[str, str]]] = {}
-    for line in stored():
-        if line["part"] in parts and line["part"] in TABLES and line["who"] == "auto":
-            key = (line["part"], line["cell"], int(line["n"]))
-            settings.setdefault(key, []).append(line)
-    for (part, cell, n), own in settings.items():
+    for (part, cell, n, who), own in settings(stored()).items():
         rate = worst_rate(own)
         error = np.sqrt(rate * (1 - rate) / len(own))
-        if MOST < rate <= MOST + 2 * error and mean_of(own, "alarm") < WARNED:
-            yield from ((part, cell, n, "auto", run) for run in range(MORE[part]))
+        is_near = MOST < rate <= MOST + 2 * error and mean_of(own, "alarm") < WARNED
+        if part in parts and who == "auto" and is_near:
+            yield from ((part, cell, n, who, run) for run in range(MORE[part]))
 
 
 def do(task: Task) -> tuple[Task, dict[str, float]]:
@@ -260,6 +256,16 @@ def select(lines: list[dict[str, str]], **wanted: Any) -> list[dict[str, str]]:
     return [line for line in lines if all(line[k] == str(v) for k, v in wanted.items())]
 
 
+def settings(lines: list[dict[str, str]]) -> dict[tuple[str, str, int, str], list[dict[str, str]]]:
+    """Return the runs of each null, size and learner."""
+    found: dict[tuple[str, str, int, str], list[dict[str, str]]] = {}
+    for line in lines:
+        if line["part"] in TABLES:
+            part, cell, n, who, _ = key_of(line)
+            found.setdefault((part, cell, n, who), []).append(line)
+    return found
+
+
 def words(cell: str) -> str:
     return cell.replace("_", " ")
 
@@ -303,12 +309,7 @@ def verdict_of(own: list[dict[str, str]]) -> str:
 def alarms_table(lines: list[dict[str, str]]) -> Iterator[str]:
     """Yield how often alarms are raised where they should be, and where not."""
     yield from head(["settings", "how many", "warned of", "share of their runs that warn"])
-    settings: dict[tuple[str, ...], list[dict[str, str]]] = {}
-    for line in lines:
-        if line["part"] in TABLES:
-            key = tuple(line[name] for name in ("part", "cell", "n", "who"))
-            settings.setdefault(key, []).append(line)
-    many = [own for own in settings.values() if len(own) >= ENOUGH]
+    many = [own for own in settings(lines).values() if len(own) >= ENOUGH]
     for title, is_kind in KINDS.items():
         kind = [own for own in many if is_kind(worst_rate(own))]
         if kind:
