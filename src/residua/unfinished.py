@@ -163,13 +163,13 @@ def _by_curves(plan: Plan, rows: Rows, x: Array, y: Array) -> tuple[Array, Array
     each, flat = np.arange(left.shape[1]), curves.reshape(len(left), -1)
     found = np.zeros_like(left)
     for train, test in _folds(plan, rows):
-        learned = flat[train]
+        learned, targets = flat[train], left[train]
         blocks = curves[train].transpose(1, 0, 2)
         held = blocks.transpose(0, 2, 1) @ blocks + len(train) * np.diag(cost)
         inverse = np.linalg.inv(held)
         slopes = np.zeros((n_columns, width, len(each)))
         for _ in range(STEPS):
-            missing = left[train] - learned @ slopes.reshape(-1, len(each))
+            missing = targets - learned @ slopes.reshape(-1, len(each))
             told = np.where(own[:, None], 0.0, (learned.T @ missing).reshape(slopes.shape))
             towards = inverse @ told
             best = np.argmax((towards * told).sum(axis=1), axis=0)
