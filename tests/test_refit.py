@@ -170,6 +170,27 @@ def test_the_command_prints_errors_and_frequencies_and_writes_files(
     assert json.loads(said)["about"]["mode"] == "the paper's mode"
 
 
+def test_the_command_keeps_clusters_together_and_weighs_rows(table, tmp_path, monkeypatch, capsys):
+    X, y = table
+    path = tmp_path / "t.csv"
+    own = np.arange(len(X))
+    full = X.assign(clinic=own // 4, w=1.0 + own % 3, y=y)
+    full.to_csv(path, index=False, sep=";")
+    words = ("stability", str(path), "-t", "y", "-l", "linear", "-m", "gcm", "--json")
+    options = ("--clusters", "clinic", "--weights", "w")
+    code, said, noted = run(monkeypatch, capsys, *words, *options)
+    assert code == 0
+    assert "separated by ';'" in noted
+    found = json.loads(said)
+    by_hand = refit(
+        full, "y", learners="linear", methods="gcm", clusters="clinic", sample_weight="w"
+    )
+    assert found["table"] == by_hand.to_dict()["table"]
+    assert found["about"]["n_features"] == X.shape[1]
+    alone = json.loads(run(monkeypatch, capsys, *words, "--drop", "clinic,w")[1])
+    assert alone["table"] != found["table"]
+
+
 def test_the_command_says_what_is_missing(table, tmp_path, monkeypatch, capsys):
     path = tmp_path / "t.csv"
     table[0].assign(y=table[1]).to_csv(path, index=False)

@@ -196,7 +196,7 @@ def assess(
     as_json: AsJson = False,
 ) -> None:
     """Test which columns of TABLE help to predict the target, given the others."""
-    from residua.tables import read_table
+    from residua.tables import read_table, without_columns
 
     frame, notes = read_table(table)
     settings = {
@@ -216,7 +216,7 @@ def assess(
         "seed": seed,
         "n_jobs": jobs,
     }
-    frame = _without(frame, drop)
+    frame = without_columns(frame, drop)
     output = _Output(report, out, quiet, as_json)
     _run(frame, target, settings, notes, table.name, output, dask)
 
@@ -405,12 +405,12 @@ def _assessed(
     """Return the result of a table; what was done to read it and progress go to stderr."""
     from residua import console
     from residua.assess import prepare
-    from residua.tables import read_table
+    from residua.tables import read_table, without_columns
 
     frame, notes = read_table(table)
     for note in notes if not quiet else ():
         print(f"! {note}", file=sys.stderr)
-    job = prepare(_without(frame, drop), target, splits=_splits(splits), **settings)
+    job = prepare(without_columns(frame, drop), target, splits=_splits(splits), **settings)
     with console.progress_bar(hidden=quiet) as progress:
         return job.run(progress)
 
@@ -436,18 +436,6 @@ def _groups(path: Path | None) -> dict[str, list[str]] | None:
     from residua.tables import read_groups
 
     return None if path is None else read_groups(path)
-
-
-def _without(frame: Any, names: str) -> Any:
-    from residua.errors import did_you_mean
-
-    unwanted = [name.strip() for name in names.split(",") if name.strip()]
-    for name in unwanted:
-        if name not in frame.columns:
-            raise InputError(
-                f"There is no column '{name}' to drop.{did_you_mean(name, frame.columns)}"
-            )
-    return frame[[name for name in frame.columns if name not in unwanted]] if unwanted else frame
 
 
 def _listing(rows: list[dict[str, str]], as_json: bool) -> None:

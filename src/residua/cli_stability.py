@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,8 @@ from residua.cli_options import AsJson, Quiet
 from residua.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from residua.refit import Refit
 
 
@@ -38,6 +41,8 @@ def register(app: typer.Typer) -> None:
         groups: Annotated[
             Path | None, typer.Option(help='TOML: place = ["lat", "lon"] makes one feature of two.')
         ] = None,
+        weights: Annotated[str | None, typer.Option(help="A column of sample weights.")] = None,
+        clusters: Annotated[str | None, typer.Option(help="A column of clusters of rows.")] = None,
         correction: Annotated[str, typer.Option(help="bh, by, holm, bonferroni or none.")] = "bh",
         alpha: Annotated[float, typer.Option(help="The level after correction.")] = 0.05,
         task: Annotated[str, typer.Option(help="auto, regression or classification.")] = "auto",
@@ -56,15 +61,19 @@ def register(app: typer.Typer) -> None:
         """
         from residua import console
         from residua.refit import refit
+        from residua.tables import without_columns
 
-        frame, target = _table(table, target, drop)
+        frame, target, notes = _table(table, target)
+        for note in notes if not quiet else ():
+            print(f"! {note}", file=sys.stderr)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
         with console.progress_bar(hidden=quiet or as_json) as progress:
             found = refit(
-                frame, target, learners=learners, methods=methods, folds=folds,
-                threshold=threshold, seeds=seeds, seed=seed, n_jobs=jobs, progress=progress,
-                paper=paper, groups=_groups(groups), correction=correction, alpha=alpha, task=task,
+                without_columns(frame, drop), target, learners=learners, methods=methods,
+                folds=folds, threshold=threshold, seeds=seeds, seed=seed, n_jobs=jobs,
+                progress=progress, paper=paper, groups=_groups(groups), sample_weight=weights,
+                clusters=clusters, correction=correction, alpha=alpha, task=task,
             )  # fmt: skip
         if out is not None:
             write(found, out)
@@ -75,27 +84,19 @@ def register(app: typer.Typer) -> None:
         print(json.dumps(found.to_dict(), allow_nan=False) if as_json else str(found))
 
 
-def _table(given: str, target: str, drop: str) -> tuple[Any, str]:
-    """Return the table of a file or of a data set, and its target."""
+def _table(given: str, target: str) -> tuple[pd.DataFrame, str, list[str]]:
+    """Return the table of a file or of a data set, its target, and what was done to read it."""
     from residua import datasets
-    from residua.errors import did_you_mean
     from residua.tables import read_table
 
     known = given in datasets.ENTRIES or given in datasets.ALIASES
     if known and not Path(given).exists():
         X, y = datasets.load(given)
-        frame, target = X.assign(**{str(y.name): y}), target or str(y.name)
-    else:
-        frame, _ = read_table(given)
+        return X.assign(**{str(y.name): y}), target or str(y.name), []
+    frame, notes = read_table(given)
     if not target:
         raise InputError("There is no target: name the column to explain with --target.")
-    unwanted = [name.strip() for name in drop.split(",") if name.strip()]
-    for name in unwanted:
-        if name not in frame.columns:
-            raise InputError(
-                f"There is no column '{name}' to drop.{did_you_mean(name, frame.columns)}"
-            )
-    return frame[[name for name in frame.columns if name not in unwanted]], target
+    return frame, target, notes
 
 
 def _groups(path: Path | None) -> dict[str, list[str]] | None:

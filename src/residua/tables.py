@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from residua.errors import InputError, MissingExtra, listed, short
+from residua.errors import InputError, MissingExtra, did_you_mean, listed, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +34,17 @@ def read_table(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
         known = ", ".join((*TEXT_ENDINGS, *PARQUET_ENDINGS))
         raise InputError(f"{path} does not end in one of {known}. Convert or rename it.")
     return _read_text(path)
+
+
+def without_columns(frame: pd.DataFrame, names: str) -> pd.DataFrame:
+    """Return a table without the columns that a comma-separated text names."""
+    unwanted = [name.strip() for name in names.split(",") if name.strip()]
+    for name in unwanted:
+        if name not in frame.columns:
+            raise InputError(
+                f"There is no column '{name}' to drop.{did_you_mean(name, frame.columns)}"
+            )
+    return frame[[name for name in frame.columns if name not in unwanted]] if unwanted else frame
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
