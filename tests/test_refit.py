@@ -191,6 +191,22 @@ def test_the_command_keeps_clusters_together_and_weighs_rows(table, tmp_path, mo
     assert alone["table"] != found["table"]
 
 
+def test_a_known_table_brings_its_clusters_but_not_to_the_papers_mode(table, monkeypatch, capsys):
+    X, y = table
+    monkeypatch.setattr("residua.datasets.load", lambda name: (X, y))
+    monkeypatch.setattr("residua.datasets.clusters", lambda name, X: np.arange(len(X)) // 3)
+    words = ("stability", "gas_turbine", "-l", "linear", "-m", "gcm", "--json")
+    code, said, noted = run(monkeypatch, capsys, *words)
+    assert code == 0
+    assert "30 clusters" in noted
+    own = {"learners": "linear", "methods": "gcm"}
+    by_hand = refit(X, y, clusters=np.arange(90) // 3, **own)
+    assert json.loads(said)["table"] == by_hand.to_dict()["table"]
+    code, said, noted = run(monkeypatch, capsys, *words, "--paper")
+    assert "clusters" not in noted
+    assert json.loads(said)["table"] == refit(X, y, paper=True, **own).to_dict()["table"]
+
+
 def test_the_command_says_what_is_missing(table, tmp_path, monkeypatch, capsys):
     path = tmp_path / "t.csv"
     table[0].assign(y=table[1]).to_csv(path, index=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -63,7 +63,11 @@ def register(app: typer.Typer) -> None:
         from residua.refit import refit
         from residua.tables import without_columns
 
-        frame, target, notes = _table(table, target)
+        frame, target, known, notes = _table(table, target)
+        together: Any = clusters
+        if known is not None and not paper and clusters is None:
+            together = known
+            notes = [f"Rows that depend on each other stand in {known.max() + 1:,} clusters."]
         for note in notes if not quiet else ():
             print(f"! {note}", file=sys.stderr)
         if out is not None:
@@ -73,7 +77,7 @@ def register(app: typer.Typer) -> None:
                 without_columns(frame, drop), target, learners=learners, methods=methods,
                 folds=folds, threshold=threshold, seeds=seeds, seed=seed, n_jobs=jobs,
                 progress=progress, paper=paper, groups=_groups(groups), sample_weight=weights,
-                clusters=clusters, correction=correction, alpha=alpha, task=task,
+                clusters=together, correction=correction, alpha=alpha, task=task,
             )  # fmt: skip
         if out is not None:
             write(found, out)
@@ -84,19 +88,23 @@ def register(app: typer.Typer) -> None:
         print(json.dumps(found.to_dict(), allow_nan=False) if as_json else str(found))
 
 
-def _table(given: str, target: str) -> tuple[pd.DataFrame, str, list[str]]:
-    """Return the table of a file or of a data set, its target, and what was done to read it."""
+def _table(given: str, target: str) -> tuple[pd.DataFrame, str, Any, list[str]]:
+    """Return a table, its target, its clusters where they are known, and what was done to read it.
+
+    A name that is not a file is one of `residua.datasets`.
+    """
     from residua import datasets
     from residua.tables import read_table
 
     known = given in datasets.ENTRIES or given in datasets.ALIASES
     if known and not Path(given).exists():
         X, y = datasets.load(given)
-        return X.assign(**{str(y.name): y}), target or str(y.name), []
+        clusters = datasets.clusters(given, X)
+        return X.assign(**{str(y.name): y}), target or str(y.name), clusters, []
     frame, notes = read_table(given)
     if not target:
         raise InputError("There is no target: name the column to explain with --target.")
-    return frame, target, notes
+    return frame, target, None, notes
 
 
 def _groups(path: Path | None) -> dict[str, list[str]] | None:

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -89,3 +90,14 @@ def test_the_command_lists_origin_licence_and_size(monkeypatch, tmp_path):
     assert [row["name"] for row in rows] == list(ENTRIES)
     assert not any(row["present"] for row in rows)
     assert all(len(row["sha256"]) == 64 and row["url"].startswith("https://") for row in rows)
+
+
+def test_copies_of_a_row_and_weeks_of_hours_share_a_cluster():
+    X = pd.DataFrame(np.random.default_rng(2).normal(size=(120, 3)))
+    assert datasets.clusters("boston", X) is None
+    weeks = datasets.clusters("gas_turbine", pd.concat([X, X, X]))
+    assert np.bincount(weeks).tolist() == [168, 168, 24]
+    again = pd.concat([X, X.iloc[[5, 7]]], ignore_index=True)
+    found = datasets.clusters("wine_red", again)
+    assert found[-2:].tolist() == [found[5], found[7]]
+    assert len(set(found)) == 120

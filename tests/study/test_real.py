@@ -113,17 +113,6 @@ def test_verdicts_are_corrected_tests_on_all_rows(made_up):
     assert set(found["units"]) == {120}
 
 
-def test_copies_of_a_row_and_weeks_of_hours_share_a_cluster(houses):
-    X = houses[0]
-    assert real.dependent_rows("boston", X) is None
-    weeks = real.dependent_rows("gas_turbine_2013", pd.concat([X, X, X]))
-    assert np.bincount(weeks).tolist() == [168, 168, 24]
-    again = pd.concat([X, X.iloc[[5, 7]]], ignore_index=True)
-    clusters = real.dependent_rows("wine_red", again)
-    assert clusters[-2:].tolist() == [clusters[5], clusters[7]]
-    assert len(set(clusters)) == 120
-
-
 def test_unknown_modes_and_learners_are_one_sentence():
     with pytest.raises(InputError, match="mode='theirs'"):
         real.run("table4", mode="theirs")

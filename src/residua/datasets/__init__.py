@@ -20,7 +20,10 @@ from residua.errors import InputError, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ALIASES", "ENTRIES", "Entry", "entry", "groups", "listing", "load"]
+__all__ = ["ALIASES", "ENTRIES", "Entry", "clusters", "entry", "groups", "listing", "load"]
+
+# Hours of a week.
+WEEK = 168
 
 
 def load(
@@ -64,6 +67,22 @@ def groups(name: str) -> dict[str, list[str]]:
     {'Sex': ['Sex_I', 'Sex_M']}
     """
     return {group: list(columns) for group, columns in entry(name).groups.items()}
+
+
+def clusters(name: str, X: pd.DataFrame) -> Any:
+    """Return a number per row of a table, shared by rows that depend on each other; None if none.
+
+    The gas turbine's rows are hours in the order of time: a week of them is one cluster. Copies
+    of a row are one too; only the wine has such, 240 of 1,599. On both sides of a fold either would
+    flatter flexible learners.
+    """
+    import numpy as np
+
+    if entry(name).in_time:
+        return np.arange(len(X)) // WEEK
+    if not X.duplicated().any():
+        return None
+    return X.groupby(list(X.columns), sort=False).ngroup().to_numpy()
 
 
 def listing() -> list[dict[str, Any]]:

@@ -14,7 +14,8 @@ class Entry:
     """One table: its origin and licence, the file it must be, and its size once cleaned.
 
     `member` names the file inside a zip. `columns` are those kept of a larger table, which alone
-    are ever written to disk. `limit` is the most bytes a download may have.
+    are ever written to disk. `in_time`: the rows are hours, one after the other. `limit` is the
+    most bytes a download may have.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Entry:
     member: str = ""
     columns: tuple[str, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    in_time: bool = False
     limit: int = 5 * MEGABYTE
     note: str = ""
 
@@ -152,6 +154,7 @@ _ALL = (
         n_rows=7152,
         n_columns=9,
         paper_rows=7152,
+        in_time=True,
         limit=20 * MEGABYTE,
         note="CO, the other pollutant, is left out",
     ),

@@ -27,8 +27,6 @@ MODES = ("paper", "ours")
 OUR_LEARNERS: dict[str, Learner] = {"deep GBM": Boosting(trees=300, splits=5)}
 # The bar for a network: its error within this share of the published one.
 NETWORK_SHARE = 0.10
-# Hours of a week.
-WEEK = 168
 # Beyond this many of the paper's standard errors two numbers are called different.
 MOST_ERRORS = 2.0
 
@@ -55,28 +53,12 @@ def run(
     known = published(name)
     chosen = _learners(known, learners)
     X, y = datasets.load(known.dataset)
-    clusters = None if mode == "paper" else dependent_rows(known.dataset, X)
+    clusters = None if mode == "paper" else datasets.clusters(known.dataset, X)
     return refit(
         X, y, clusters=clusters, learners=chosen, methods=list(methods), seeds=seeds, seed=seed,
         paper=mode == "paper", task="regression", n_jobs=n_jobs, progress=progress,
         groups=datasets.groups(known.dataset) if grouped else None,
     )  # fmt: skip
-
-
-def dependent_rows(data: str, X: pd.DataFrame) -> Any:
-    """Return a number per row, shared by rows that depend on each other; None where none do.
-
-    The gas turbine's rows are hours in the order of time: a week of them is one block. Copies of
-    a row share a number too; only the wine has such, 240 of 1,599. On both sides of a fold
-    either would flatter flexible learners.
-    """
-    import numpy as np
-
-    if data == "gas_turbine_2013":
-        return np.arange(len(X)) // WEEK
-    if not X.duplicated().any():
-        return None
-    return X.groupby(list(X.columns), sort=False).ngroup().to_numpy()
 
 
 def _learners(known: Published, given: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
@@ -328,7 +310,7 @@ def verdicts(
     known = published(name)
     chosen = _learners(known, learners)
     X, y = datasets.load(known.dataset)
-    clusters = dependent_rows(known.dataset, X)
+    clusters = datasets.clusters(known.dataset, X)
     units = len(X) if clusters is None else len(set(clusters.tolist()))
     tables = []
     for label, learner in chosen.items():
