@@ -111,6 +111,31 @@ def test_verdicts_are_corrected_tests_on_all_rows(made_up):
     assert len(chosen) < 5
     assert found["r2"].iloc[0] > 0.8
     assert set(found["units"]) == {120}
+    assert not found["warned"].any()
+
+
+def test_verdicts_tell_which_regressions_the_library_warns_of(monkeypatch, houses):
+    X, y = houses
+    bent = X.assign(age=X["dis"] ** 2 + 0.3 * X["age"])
+    monkeypatch.setattr(datasets, "load", lambda name: (bent, y + 2 * bent["dis"] ** 2))
+    found = real.verdicts("table4", learners=["lm"], repeats=1)
+    assert "age" in set(found.loc[found["warned"], "feature"])
+    assert not found["warned"].all()
+
+
+def test_a_table_is_tested_with_the_papers_learners_ours_and_the_default(monkeypatch):
+    asked = []
+
+    def verdicts(name, **settings):
+        asked.append((*settings["learners"], settings["methods"][-1], settings["grouped"]))
+        return pd.DataFrame({"feature": ["Sex" if settings["grouped"] else "Sex_I"]})
+
+    monkeypatch.setattr(real, "verdicts", verdicts)
+    found = real.all_verdicts("table5")
+    theirs, default = ("lm", "GBM", "NN", "deep GBM", "loco"), ("auto", "gcm+pcm")
+    assert asked == [(*who, again) for again in (False, True) for who in (theirs, default)]
+    assert found.loc[found["grouped"], "feature"].tolist() == ["Sex", "Sex"]
+    assert len(real.all_verdicts("table4")) == 2  # no category: nothing to take as one feature
 
 
 def test_unknown_modes_and_learners_are_one_sentence():

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MODES = ("paper", "ours")
 # Beside the paper's learners: trees that see interactions, which all six tables have.
 OUR_LEARNERS: dict[str, Learner] = {"deep GBM": Boosting(trees=300, splits=5)}
+# What `assess` does unless told otherwise: the learner, and the method that gives its verdict.
+DEFAULT = ("auto", "gcm+pcm")
 # The bar for a network: its error within this share of the published one.
 NETWORK_SHARE = 0.10
 # Beyond this many of the paper's standard errors two numbers are called different.
@@ -290,6 +292,26 @@ def orderings(name: str, found: Refit) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def all_verdicts(name: str, *, seed: int = 0) -> pd.DataFrame:
+    """Return the tests on all rows with the paper's learners, ours, and the library's default.
+
+    Where columns code a category, all again with the category as one feature: `grouped`.
+    """
+    import pandas as pd
+
+    known = published(name)
+    learner, method = DEFAULT
+    tables = []
+    for grouped in (False, True) if datasets.groups(known.dataset) else (False,):
+        for learners, methods in (
+            (known.learners | OUR_LEARNERS, METHODS),
+            ({learner: learner}, (*METHODS, method)),
+        ):
+            found = verdicts(name, learners=learners, methods=methods, seed=seed, grouped=grouped)
+            tables.append(found.assign(grouped=grouped))
+    return pd.concat(tables, ignore_index=True)
+
+
 def verdicts(
     name: str,
     *,
@@ -302,8 +324,9 @@ def verdicts(
     """Return every feature's cross-fitted test on all rows, corrected for the number of features.
 
     `r2` is the share of the target that the learner explains out of fold: of two learners that
-    disagree the one with the larger share is the one to believe. `units` counts the rows, or the
-    clusters of rows that depend on each other.
+    disagree the one with the larger share is the one to believe. `warned` says that the library
+    warns of the regressions behind a test. `units` counts the rows, or the clusters of rows that
+    depend on each other.
     """
     import pandas as pd
 
@@ -320,6 +343,7 @@ def verdicts(
             groups=datasets.groups(known.dataset) if grouped else None,
         )  # fmt: skip
         full = result.quality.loc[result.quality["regression"] == "y given all", "r2"]
+        warned = result.quality.loc[result.quality["alarm"] != "", "feature"]
         kept = ["method", "feature", "estimate", "statistic", "p_value", "p_adjusted", "selected"]
         tables.append(
             result.table[kept].assign(
@@ -328,6 +352,7 @@ def verdicts(
                 setting=str(result.about["learner_text"]),
                 r2=float(full.iloc[0]) if len(full) else float("nan"),
                 units=units,
+                warned=result.table["feature"].isin(warned),
             )
         )
     found = pd.concat(tables, ignore_index=True)
