@@ -204,8 +204,8 @@ _ALL = (
             ),
             Instead(
                 "GBM",
-                Boosting(trees=150, splits=2),
-                "150 trees of two splits (interaction.depth = 2) come within 2 standard errors of "
+                Boosting(trees=140, splits=2),
+                "140 trees of two splits (interaction.depth = 2) come within 2 standard errors of "
                 "both",
             ),
         ),
