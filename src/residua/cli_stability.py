@@ -64,6 +64,7 @@ def register(app: typer.Typer) -> None:
         from residua.tables import without_columns
 
         frame, target, known, notes = _table(table, target)
+        frame = without_columns(frame, drop)
         together: Any = clusters
         if known is not None and not paper and clusters is None:
             together = known
@@ -74,10 +75,10 @@ def register(app: typer.Typer) -> None:
             out.mkdir(parents=True, exist_ok=True)
         with console.progress_bar(hidden=quiet or as_json) as progress:
             found = refit(
-                without_columns(frame, drop), target, learners=learners, methods=methods,
-                folds=folds, threshold=threshold, seeds=seeds, seed=seed, n_jobs=jobs,
-                progress=progress, paper=paper, groups=_groups(groups), sample_weight=weights,
-                clusters=together, correction=correction, alpha=alpha, task=task,
+                frame, target, learners=learners, methods=methods, folds=folds,
+                threshold=threshold, seeds=seeds, seed=seed, n_jobs=jobs, progress=progress,
+                paper=paper, groups=_groups(groups), sample_weight=weights, clusters=together,
+                correction=correction, alpha=alpha, task=task,
             )  # fmt: skip
         if out is not None:
             write(found, out)
