@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.signal import lfilter
 from typer.testing import CliRunner
 
+import residua
 from residua import datasets
 from residua.cli import app
 from residua.datasets.cleaning import cleaned, only_columns
@@ -101,3 +103,33 @@ def test_copies_of_a_row_and_weeks_of_hours_share_a_cluster():
     found = datasets.clusters("wine_red", again)
     assert found[-2:].tolist() == [found[5], found[7]]
     assert len(set(found)) == 120
+
+
+def hours(rng, autocorrelation):
+    """Return 43 weeks of hours, each like the one before."""
+    shocks = rng.normal(size=43 * 168) * np.sqrt(1 - autocorrelation**2)
+    return lfilter([1.0], [1.0, -autocorrelation], shocks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("autocorrelation", [0.9, 0.97])
+def test_weeks_as_clusters_keep_gcm_near_its_level_and_hours_as_rows_do_not(autocorrelation):
+    """Of 300 true nulls .06 and .08 are rejected with weeks, .56 and .75 with hours as rows.
+
+    Neighbouring weeks touch, so a little above .05 is expected: the band ends at .12.
+    """
+    rejected = {"weeks": 0, "hours": 0}
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        z, other, x, y = (hours(rng, autocorrelation) for _ in range(4))
+        X = pd.DataFrame({"x": z + x, "z": z, "other": other})
+        weeks = datasets.clusters("gas_turbine_2013", X)
+        for name, clusters in (("weeks", weeks), ("hours", None)):
+            found = residua.assess(
+                X, z + other + y, learner="linear", methods="gcm", clusters=clusters, seed=seed,
+                check=False,
+            )  # fmt: skip
+            rejected[name] += int(found.table.set_index("feature").loc["x", "p_value"] < 0.05)
+    print(rejected)
+    assert rejected["weeks"] / 300 < 0.12
+    assert rejected["hours"] / 300 > 0.4

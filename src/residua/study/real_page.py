@@ -33,7 +33,8 @@ on the fold left out (`residua.refit`, `residua stability`). The paper's mode se
 two-sided, at a raw p < .05; ours cross-fits within the training part, tests a gain one-sided and
 corrects for the number of features (Benjamini-Hochberg). In our mode rows that depend on each other
 stay in one fold and count as a cluster: the 240 copies of rows in the wine table with their
-originals, and each week of the gas turbine's hours (`residua.datasets.clusters`).
+originals, and each week of the gas turbine's hours (`residua.datasets.clusters`). A week is our
+choice: what drifts more slowly than that is not allowed for.
 """
 AGREEMENT = """\
 ## The paper's errors beside ours
