@@ -128,3 +128,40 @@ def test_the_level_of_gains_elsewhere(learner, correlation):
     rates = rejection_rates(1000, learner, correlation, GAINS, n_jobs=2, curve=np.tanh)
     print(learner, correlation, rates)
     assert all(rate <= 0.07 for rate in rates.values()), rates
+
+
+def spared(seed, others=4):
+    """Return a feature that says nothing given z, but spares the learner the waves of z."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(500, others))
+    waves = np.sin(2 * np.pi * z[:, 0])
+    x = waves + 0.1 * rng.normal(size=500)
+    return np.column_stack([x, z]), waves + rng.normal(size=500)
+
+
+def test_loco_takes_a_feature_that_spares_work_for_a_useful_one_and_says_so():
+    """LOCO's other failure, with auto: docs/methods/loco.md has the rates of the slow version."""
+    told = 0
+    for seed in range(4):
+        result = assess(*spared(seed), methods=["gcm+pcm", "gcm", "pcm", "loco"], seed=seed)
+        alone = "x0" in result.selected["loco"] and "x0" not in result.selected["pcm"]
+        alone = alone and "x0" not in result.selected["gcm"]
+        said = [alert for alert in result.alerts if alert.startswith("Only LOCO finds 'x0'")]
+        assert bool(said) == alone
+        told += alone
+    assert told
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_how_often_loco_takes_a_feature_that_spares_work_for_a_useful_one():
+    def p_values(seed):
+        result = assess(*spared(seed), methods=["gcm+pcm", "gcm", "loco"], seed=seed)
+        of_x = result.table[result.table["feature"] == "x0"].set_index("method")["p_value"]
+        return [of_x["gcm+pcm"], of_x["loco"]]
+
+    runs = Parallel(n_jobs=2)(delayed(p_values)(seed) for seed in range(100))
+    verdict, loco = (np.array(runs) < 0.05).mean(axis=0)
+    print(verdict, loco)
+    assert verdict <= 0.12
+    assert loco > 0.3

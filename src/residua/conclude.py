@@ -456,16 +456,36 @@ def _alerts(
             f"The regressions of {listed(poor)} are poor: their p-values may be too small. "
             "Use learner='auto', more rows, or a learner that fits these better."
         )
-    yield from _even_effects(table)
+    yield from _against_gcm(table)
 
 
-def _even_effects(table: pd.DataFrame) -> Iterable[str]:
-    """Yield a hint where a gain test sees what GCM does not."""
+def _against_gcm(table: pd.DataFrame) -> Iterable[str]:
+    """Yield what to make of a feature that LOCO finds and GCM does not; PCM tells, where it ran.
+
+    LOCO also gains where a feature only spares the learner the work of getting the same from the
+    rest: its two models need not be equally good, as a product of leftovers allows for.
+    """
     chosen: dict[str, list[str]] = {}
     columns = (table[name].tolist() for name in ("method", "feature", "selected"))
     for method, feature, selected in zip(*columns, strict=True):
         chosen.setdefault(method, []).extend([feature] if selected else [])
-    unseen = [f for f in chosen.get("loco", []) if f not in chosen.get("gcm", [])]
-    if "gcm" in chosen and unseen:
-        names = listed(unseen)
-        yield f"LOCO finds {names} and GCM does not: the effect may be even (such as x²) or joint."
+    if not {"loco", "gcm"} <= chosen.keys():
+        return
+    unseen = [feature for feature in chosen["loco"] if feature not in chosen["gcm"]]
+    even = "the effect may be even (such as x²) or joint"
+    if "pcm" not in chosen:
+        if unseen:
+            yield (
+                f"LOCO finds {listed(unseen)} and GCM does not: {even}, or the target is only "
+                "easier to learn with it. PCM tells: add it to the methods."
+            )
+        return
+    agreed = [f for f in unseen if f in chosen["pcm"]]
+    alone = [f for f in unseen if f not in chosen["pcm"]]
+    if agreed:
+        yield f"LOCO and PCM find {listed(agreed)} and GCM does not: {even}."
+    if alone:
+        yield (
+            f"Only LOCO finds {listed(alone)}, neither GCM nor PCM: the target may only be easier "
+            "to learn with it. Do not count on it."
+        )

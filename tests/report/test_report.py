@@ -170,7 +170,10 @@ def test_an_even_effect_that_only_a_gain_test_sees_is_told(table):
     both = assess(table, "price", learner="splines", methods=["gcm", "loco", "dropout"])
     told = [alert for alert in all_alerts(both) if "'age'" in alert and "GCM does not" in alert]
     assert len(told) == 1
+    assert "PCM tells" in told[0]
     assert "even (such" in page_of(both)
+    three = assess(table, "price", learner="splines", methods=["gcm", "loco", "pcm"])
+    assert any("LOCO and PCM find 'age' and GCM does not" in alert for alert in three.alerts)
 
 
 def test_a_learner_worse_than_the_mean_and_failed_fits_are_told():
