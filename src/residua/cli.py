@@ -196,7 +196,7 @@ def assess(
     as_json: AsJson = False,
 ) -> None:
     """Test which columns of TABLE help to predict the target, given the others."""
-    from residua.tables import read_table, without_columns
+    from residua.tables import read_groups, read_table, without_columns
 
     frame, notes = read_table(table)
     settings = {
@@ -204,7 +204,7 @@ def assess(
         "methods": methods,
         "splits": _splits(splits),
         "paper": paper,
-        "groups": _groups(groups),
+        "groups": read_groups(groups),
         "sample_weight": weights,
         "clusters": clusters,
         "task": task,
@@ -430,12 +430,6 @@ def _splits(text: str) -> Any:
         return int(text) if text.isdigit() else float(text)
     except ValueError:
         raise InputError(f"--splits {text} is not a number of folds, a share, or 'none'.") from None
-
-
-def _groups(path: Path | None) -> dict[str, list[str]] | None:
-    from residua.tables import read_groups
-
-    return None if path is None else read_groups(path)
 
 
 def _listing(rows: list[dict[str, str]], as_json: bool) -> None:

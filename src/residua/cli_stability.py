@@ -61,7 +61,7 @@ def register(app: typer.Typer) -> None:
         """
         from residua import console
         from residua.refit import refit
-        from residua.tables import without_columns
+        from residua.tables import read_groups, without_columns
 
         frame, target, known, notes = _table(table, target)
         frame = without_columns(frame, drop)
@@ -77,7 +77,7 @@ def register(app: typer.Typer) -> None:
             found = refit(
                 frame, target, learners=learners, methods=methods, folds=folds,
                 threshold=threshold, seeds=seeds, seed=seed, n_jobs=jobs, progress=progress,
-                paper=paper, groups=_groups(groups), sample_weight=weights, clusters=together,
+                paper=paper, groups=read_groups(groups), sample_weight=weights, clusters=together,
                 correction=correction, alpha=alpha, task=task,
             )  # fmt: skip
         if out is not None:
@@ -106,12 +106,6 @@ def _table(given: str, target: str) -> tuple[pd.DataFrame, str, Any, list[str]]:
     if not target:
         raise InputError("There is no target: name the column to explain with --target.")
     return frame, target, None, notes
-
-
-def _groups(path: Path | None) -> dict[str, list[str]] | None:
-    from residua.tables import read_groups
-
-    return None if path is None else read_groups(path)
 
 
 def write(found: Refit, folder: Path) -> None:

@@ -65,10 +65,12 @@ def safe_cell(value: Any) -> Any:
     return f"'{value}" if value.startswith(FORMULA) or bare.startswith(FORMULA) else value
 
 
-def read_groups(path: Path) -> dict[str, list[str]]:
-    """Return the groups of columns that a TOML file names."""
+def read_groups(path: Path | None) -> dict[str, list[str]] | None:
+    """Return the groups of columns that a TOML file names; None where there is none."""
     import tomllib
 
+    if path is None:
+        return None
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
