@@ -40,11 +40,12 @@ def plural(count: int, noun: str) -> str:
 
 
 def listed(names: list[str], most: int = 5) -> str:
-    """Return names quoted and comma-separated, the tail counted rather than shown.
+    """Return names quoted and comma-separated, a tail of two or more counted rather than shown.
 
     >>> listed(["a", "b"]), listed(list("abcdefg"), most=2)
     ("'a', 'b'", "'a', 'b' and 5 more")
     """
+    most = most if len(names) > most + 1 else len(names)
     shown = ", ".join(f"'{short(name)}'" for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 

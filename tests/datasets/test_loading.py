@@ -2,11 +2,14 @@
 
 import hashlib
 import io
+import os
 import socket
+import tempfile
 import threading
 import zipfile
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.request import Request
 
 import pytest
@@ -18,6 +21,7 @@ from residua.datasets.entries import ENTRIES, Entry
 from residua.errors import InputError
 
 TABLE = b"a,b,y\n" + b"".join(b"%d,%d,%d\n" % (i, i * i, i % 7) for i in range(40))
+WIDE = b'who,a,b,y\n"Ann, B",1,2,3\n'
 # Comes in two pieces with a pause longer than the client's patience between them.
 PAUSE = 0.6
 
@@ -29,6 +33,12 @@ def zipped(name: str, content: bytes) -> bytes:
         archive.writestr("readme.txt", "about")
         archive.writestr(f"folder/{name}", content)
     return held.getvalue()
+
+
+def damaged(archive: bytes) -> bytes:
+    """Return the zip with a few packed bytes of its last file overwritten."""
+    at = archive.rindex(b"folder/table.csv", 0, archive.rindex(b"PK\x01\x02")) + 30
+    return archive[:at] + b"\xff" * 20 + archive[at + 20 :]
 
 
 class Answers(BaseHTTPRequestHandler):
@@ -43,7 +53,9 @@ class Answers(BaseHTTPRequestHandler):
             "/table.zip": zipped("table.csv", TABLE),
             "/empty.zip": zipped("another.csv", TABLE),
             "/false.zip": b"PK\x03\x04 this is no zip",
-            "/wide.csv": b"name,a,y,b\n" + b'"A, B",1,2,3\n',
+            "/damaged.zip": damaged(zipped("table.csv", TABLE)),
+            "/wide.csv": WIDE,
+            "/long.csv": b"a,b,y\n" + b"1" * 200_000 + b",2,3\n",
         }
         if self.path in bodies:
             self.answer(bodies[self.path])
@@ -54,6 +66,10 @@ class Answers(BaseHTTPRequestHandler):
         elif self.path == "/to-a-file":
             self.send_response(302)
             self.send_header("Location", "file:///etc/hostname")
+            self.end_headers()
+        elif self.path == "/nowhere":
+            self.send_response(302)
+            self.send_header("Location", "http://[half-an-address/")
             self.end_headers()
         elif self.path == "/truncated":
             self.answer(TABLE[:100], told=len(TABLE))
@@ -180,6 +196,9 @@ def test_the_right_file_is_taken_out_of_a_zip(server, cache, monkeypatch):
         ("to-a-file", {}, "not allowed"),
         ("empty.zip", {"member": "table.csv"}, "holds no table.csv"),
         ("false.zip", {"member": "table.csv"}, "not a zip"),
+        ("damaged.zip", {"member": "table.csv"}, "not a zip that can be read"),
+        ("long.csv", {"columns": ("a", "b", "y")}, "field larger than"),
+        ("nowhere", {}, "the connection broke"),
         ("table.csv", {"columns": ("a", "price")}, "no column 'price'"),
     ],
 )
@@ -258,19 +277,70 @@ def test_the_users_own_folder_comes_first(tmp_path, cache, monkeypatch):
     assert len(datasets.load("tiny", check=False)[0]) == 40
 
 
+NARROW = {"sha256": hashlib.sha256(b"a,b,y\n1,2,3\n").hexdigest(), "columns": ("a", "b", "y")}
+
+
 def test_a_wide_file_of_the_users_own_is_narrowed_before_it_is_checked(
     tmp_path, cache, monkeypatch
 ):
-    wide = b'who,a,b,y\n"Ann, B",1,2,3\n'
-    narrow = only_columns(wide, ("a", "b", "y"))
-    assert narrow == b"a,b,y\n1,2,3\n"
-    (tmp_path / "tiny.csv").write_bytes(wide)
+    assert only_columns(WIDE, ("a", "b", "y")) == b"a,b,y\n1,2,3\n"
+    (tmp_path / "tiny.csv").write_bytes(WIDE)
     monkeypatch.setenv("RESIDUA_DATA", str(tmp_path))
-    X, _ = load_from(
-        monkeypatch, "http://127.0.0.1:9/", sha256=hashlib.sha256(narrow).hexdigest(),
-        columns=("a", "b", "y"),
-    )  # fmt: skip
+    X, _ = load_from(monkeypatch, "http://127.0.0.1:9/", **NARROW)
     assert list(X.columns) == ["a", "b"]
+    (tmp_path / "tiny.csv").write_bytes(WIDE.replace(b"1", b"4"))  # a newer snapshot
+    assert datasets.load("tiny", check=False)[0]["a"].tolist() == [4]
+    assert not listed("tiny")["present"]  # `load` would refuse it
+
+
+def test_only_the_columns_used_of_a_wide_download_are_kept(server, cache, monkeypatch):
+    load_from(monkeypatch, f"{server}/wide.csv", **NARROW)
+    assert (cache / "tiny.csv").read_bytes() == b"a,b,y\n1,2,3\n"
+
+
+def test_what_is_saved_by_hand_where_the_message_says_is_taken(cache, monkeypatch):
+    """The sentence about a failed download names a place: a file put there must do."""
+    cache.mkdir()
+    monkeypatch.setitem(ENTRIES, "tiny", an_entry("http://127.0.0.1:9/", **NARROW))
+    (cache / "tiny.csv").write_bytes(b"something else")
+    with pytest.raises(InputError, match=r"is not what .*tiny.csv holds"):
+        datasets.load("tiny", download=False)
+    (cache / "tiny.csv").write_bytes(WIDE)
+    assert datasets.load("tiny", download=False)[0].shape == (1, 2)
+    assert (cache / "tiny.csv").read_bytes() == b"a,b,y\n1,2,3\n"  # nobody's name is kept
+    assert listed("tiny")["present"]
+    assert left_in(cache) == ["tiny.csv"]
+
+
+def listed(name):
+    return next(row for row in datasets.listing() if row["name"] == name)
+
+
+def test_what_is_kept_can_be_read_by_whoever_may(server, cache, monkeypatch):
+    old = os.umask(0o022)
+    try:
+        load_from(monkeypatch, f"{server}/table.csv")
+    finally:
+        os.umask(old)
+    assert (cache / "tiny.csv").stat().st_mode & 0o777 == 0o644
+
+
+def test_without_a_home_the_cache_is_among_temporary_files(monkeypatch):
+    def nobody():
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("RESIDUA_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pathlib.Path.home", nobody)
+    assert places.cache_folder() == Path(tempfile.gettempdir()) / "residua"
+
+
+def test_a_table_without_a_row_is_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / "tiny.csv").write_bytes(b"a,b,y\n")
+    monkeypatch.setenv("RESIDUA_DATA", str(tmp_path))
+    monkeypatch.setitem(ENTRIES, "tiny", an_entry("http://127.0.0.1:9/"))
+    with pytest.raises(InputError, match="no complete row"):
+        datasets.load("tiny", check=False)
 
 
 def test_without_download_only_this_machine_is_looked_at(cache, monkeypatch):
@@ -287,3 +357,11 @@ def test_a_folder_that_is_not_there_is_said(cache, monkeypatch, tmp_path):
 def test_an_unknown_name_is_met_with_the_nearest():
     with pytest.raises(InputError, match="Did you mean 'boston'"):
         datasets.load("bostn")
+    with pytest.raises(InputError, match=r"There are .*'gas_turbine_2013'"):
+        datasets.load([1])
+
+
+@pytest.mark.parametrize("timeout", [-1, 0, None, float("nan")])
+def test_a_time_that_is_none_is_one_sentence(timeout):
+    with pytest.raises(InputError, match=r"timeout=.* must be a number of seconds"):
+        datasets.load("boston", timeout=timeout)

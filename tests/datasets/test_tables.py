@@ -96,13 +96,28 @@ def test_the_command_lists_origin_licence_and_size(monkeypatch, tmp_path):
 
 def test_copies_of_a_row_and_weeks_of_hours_share_a_cluster():
     X = pd.DataFrame(np.random.default_rng(2).normal(size=(120, 3)))
-    assert datasets.clusters("boston", X) is None
+    assert datasets.clusters("crab_age", X) is None
     weeks = datasets.clusters("gas_turbine", pd.concat([X, X, X]))
     assert np.bincount(weeks).tolist() == [168, 168, 24]
     again = pd.concat([X, X.iloc[[5, 7]]], ignore_index=True)
     found = datasets.clusters("wine_red", again)
     assert found[-2:].tolist() == [found[5], found[7]]
     assert len(set(found)) == 120
+
+
+def test_the_real_tables_have_these_many_clusters(real_data):
+    counts = {}
+    for name in SIZES:
+        X, _ = datasets.load(name)
+        for kind in (datasets.clusters, datasets.alike):
+            found = kind(name, X)
+            if found is not None:
+                counts[name, kind.__name__] = len(set(found)), np.bincount(found).max()
+    assert counts == {
+        ("wine_red", "clusters"): (1359, 4),
+        ("gas_turbine_2013", "clusters"): (43, 168),
+        ("boston", "alike"): (78, 132),
+    }
 
 
 def hours(rng, autocorrelation):

@@ -24,12 +24,15 @@ def cleaned(entry: Entry, raw: bytes) -> tuple[pd.DataFrame, pd.Series[Any]]:
         frame = pd.read_csv(io.BytesIO(raw), sep=separator)
         frame = _CODED.get(entry.name, _as_it_is)(frame).dropna().reset_index(drop=True)
         y = frame.pop(entry.target).astype(float)
-        return frame.astype(float), y
+        frame = frame.astype(float)
     except (KeyError, ValueError, AttributeError) as error:
         raise InputError(
             f"{entry.file} does not have the columns of {entry.name} ({error}). Get it from "
             f"{entry.url}."
         ) from error
+    if frame.empty:
+        raise InputError(f"{entry.file} has no complete row. Get it from {entry.url}.")
+    return frame, y
 
 
 def _as_it_is(frame: pd.DataFrame) -> pd.DataFrame:
@@ -75,8 +78,11 @@ def only_columns(raw: bytes, columns: tuple[str, ...]) -> bytes:
 
     The listings hold names and texts of real persons: what is not used is not kept.
     """
-    rows = csv.reader(io.StringIO(raw.decode("utf-8-sig"), newline=""))
-    header = next(rows, [])
+    try:
+        rows = list(csv.reader(io.StringIO(raw.decode("utf-8-sig"), newline="")))
+    except csv.Error as error:
+        raise ValueError(str(error)) from error
+    header = rows[0] if rows else []
     missing = [name for name in columns if name not in header]
     if missing:
         raise ValueError(f"there is no column {listed(missing)}")
@@ -84,5 +90,5 @@ def only_columns(raw: bytes, columns: tuple[str, ...]) -> bytes:
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([row[i] for i in at] for row in rows if row)
+    writer.writerows([row[i] for i in at] for row in rows[1:] if row)
     return written.getvalue().encode()

@@ -8,14 +8,23 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable
 from http.client import HTTPException
 from typing import Any
+
+from residua.errors import short
 
 Progress = Callable[[int, int], None]
 CHUNK = 65_536
 # A server that keeps sending a byte now and then never times out: this many time-outs are enough.
 PATIENCE = 4
+
+
+# What a zip that is damaged, encrypted or packed in some rare way raises.
+UNREADABLE = (
+    zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OSError, EOFError,
+)  # fmt: skip
 
 
 class DownloadError(Exception):
@@ -24,6 +33,15 @@ class DownloadError(Exception):
 
 class NeverLess(urllib.request.HTTPRedirectHandler):
     """Follow redirects, but not from https to http; anything else urllib refuses itself."""
+
+    def http_error_302(self, req: Any, fp: Any, code: int, msg: str, headers: Any) -> Any:
+        try:
+            return super().http_error_302(req, fp, code, msg, headers)
+        except (ValueError, DownloadError):  # an address that is none, or less
+            fp.close()
+            raise
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
     def redirect_request(
         self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
@@ -47,15 +65,17 @@ def download(
             return _body(answer, limit, deadline, progress)
     except urllib.error.HTTPError as error:
         error.close()
-        raise DownloadError(f"the server answered {error.code} {error.reason}") from error
+        reason = short(str(error.reason), 100)
+        raise DownloadError(f"the server answered {error.code} {reason}") from error
     except TimeoutError as error:
         raise DownloadError(f"the server was silent for {timeout:g} s") from error
     except urllib.error.URLError as error:
         if isinstance(error.reason, TimeoutError):
             raise DownloadError(f"the server was silent for {timeout:g} s") from error
         raise DownloadError(f"there is no connection: {error.reason}") from error
-    except (OSError, HTTPException) as error:
-        raise DownloadError(f"the connection broke: {error or type(error).__name__}") from error
+    except (OSError, HTTPException, ValueError) as error:
+        reason = short(str(error) or type(error).__name__, 100)
+        raise DownloadError(f"the connection broke: {reason}") from error
 
 
 def _body(answer: Any, limit: int, deadline: float, progress: Progress) -> bytes:
@@ -100,5 +120,5 @@ def member_of(archive: bytes, name: str, limit: int) -> bytes:
                 raise DownloadError(f"{name} in its zip is larger than the {limit:,} bytes allowed")
             with opened.open(found[0]) as file:
                 return file.read(limit)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError) as error:
+    except UNREADABLE as error:
         raise DownloadError(f"it is not a zip that can be read ({error})") from error

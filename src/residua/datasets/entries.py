@@ -14,8 +14,9 @@ class Entry:
     """One table: its origin and licence, the file it must be, and its size once cleaned.
 
     `member` names the file inside a zip. `columns` are those kept of a larger table, which alone
-    are ever written to disk. `in_time`: the rows are hours, one after the other. `limit` is the
-    most bytes a download may have.
+    are ever written to disk. `in_time`: the rows are hours, one after the other. `of_place` are
+    columns that tell the place of a row: rows that agree on them come from the same one. `limit` is
+    the most bytes a download may have.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Entry:
     columns: tuple[str, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     in_time: bool = False
+    of_place: tuple[str, ...] = ()
     limit: int = 5 * MEGABYTE
     note: str = ""
 
@@ -109,7 +111,7 @@ _ALL = (
         n_rows=1599,
         n_columns=11,
         paper_rows=1599,
-        note="240 rows occur twice or more; they are part of the paper's n",
+        note="240 rows are copies of others; they are part of the paper's n",
     ),
     Entry(
         name="boston",
@@ -124,6 +126,7 @@ _ALL = (
         n_rows=506,
         n_columns=13,
         paper_rows=506,
+        of_place=("zn", "indus", "rad", "tax", "ptratio"),
         note="its column b transforms the share of Black residents: for methods, not for policy",
     ),
     Entry(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import sys
 import tempfile
 from contextlib import suppress
@@ -26,36 +27,68 @@ def content(
     """Return the bytes of a table's file from the first place that has it, checked."""
     own = _own(entry)
     if own is not None:
-        return _checked_own(own, entry) if check else _read(own)
+        return _checked_own(own, entry) if check else _used(_read(own), entry)
     kept = cache_folder() / entry.file
-    if kept.is_file() and _is_right(raw := _read(kept), entry):
+    raw = _kept(kept, entry)
+    if raw is not None:
         return raw
     if not download:
-        raise InputError(_what_to_do(entry, "is not on this machine"))
+        is_other = f"is not what {kept} holds (its sha256 differs)"
+        raise InputError(
+            _what_to_do(entry, is_other if kept.exists() else "is not on this machine")
+        )
     raw = fetched(entry, timeout=timeout, progress=progress)
     keep(raw, kept)
     return raw
 
 
 def find(entry: Entry) -> Path | None:
-    """Return where a table's file lies, None where it would have to be downloaded."""
+    """Return where a table's file lies, None where it is not or is not the one."""
     own = _own(entry)
     if own is not None:
-        return own
+        return own if _is_right(_used(_read(own), entry), entry) else None
     kept = cache_folder() / entry.file
-    return kept if kept.is_file() and _is_right(_read(kept), entry) else None
+    return kept if _kept(kept, entry) is not None else None
+
+
+def _kept(path: Path, entry: Entry) -> bytes | None:
+    """Return what the cache has of a table, None where it has nothing that can be used.
+
+    A file saved there by hand may have more columns than are used: they are not left there.
+    """
+    try:
+        found = path.read_bytes()
+    except OSError:
+        return None
+    raw = _used(found, entry)
+    if not _is_right(raw, entry):
+        return None
+    if raw != found:
+        keep(raw, path)
+    return raw
+
+
+def _used(raw: bytes, entry: Entry) -> bytes:
+    """Return a file narrowed to the columns used, as it is where it has others altogether."""
+    if entry.columns and not _is_right(raw, entry):
+        with suppress(ValueError, IndexError):
+            return only_columns(raw, entry.columns)
+    return raw
 
 
 def cache_folder() -> Path:
     """Return the folder downloads are kept in: RESIDUA_CACHE, or where the system keeps such."""
     if named := os.environ.get("RESIDUA_CACHE"):
         return Path(named)
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    try:
+        if sys.platform == "win32":
+            base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Caches"
+        else:
+            base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # a user without a home
+        base = tempfile.gettempdir()
     return Path(base) / "residua"
 
 
@@ -73,14 +106,11 @@ def _own(entry: Entry) -> Path | None:
 
 def _checked_own(path: Path, entry: Entry) -> bytes:
     """Return the user's own file, if need be narrowed to the columns used, or raise."""
-    raw = _read(path)
-    if not _is_right(raw, entry) and entry.columns:
-        with suppress(ValueError, IndexError):  # a table of something else is caught below
-            raw = only_columns(raw, entry.columns)
+    raw = _used(_read(path), entry)
     if not _is_right(raw, entry):
         raise InputError(
             f"{path} is not the file that {entry.name} stands for (its sha256 differs): replace it "
-            f"by the one from {entry.url}, or load it with check=False."
+            f"by the one from {entry.url}{_inside(entry)}, or in Python load it with check=False."
         )
     return raw
 
@@ -110,11 +140,14 @@ def _narrowed(raw: bytes, entry: Entry) -> bytes:
 def _what_to_do(entry: Entry, problem: str) -> str:
     """Return one sentence: what is wrong, what to download, from where, where to put it."""
     folder = os.environ.get("RESIDUA_DATA") or cache_folder()
-    inside = f" (take {entry.member} out of the zip)" if entry.member else ""
     return (
-        f"{entry.name} {problem}: download {entry.url}{inside} and save it as "
+        f"{entry.name} {problem}: download {entry.url}{_inside(entry)} and save it as "
         f"{Path(folder) / entry.file}."
     )
+
+
+def _inside(entry: Entry) -> str:
+    return f" (take {entry.member} out of the zip)" if entry.member else ""
 
 
 def keep(raw: bytes, path: Path) -> None:
@@ -122,17 +155,13 @@ def keep(raw: bytes, path: Path) -> None:
 
     A cache that cannot be written, as in many containers, costs a download and nothing else.
     """
-    part = None
-    try:
+    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
-            part = Path(file.name)
-            file.write(raw)
-        part.replace(path)
-    except OSError:
-        pass
-    finally:
-        if part is not None:
+        try:
+            part.write_bytes(raw)
+            part.replace(path)
+        finally:
             part.unlink(missing_ok=True)
 
 
