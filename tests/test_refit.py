@@ -1,6 +1,7 @@
 """Select, refit, measure on the rows left out: by hand, by the library, by the command."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -103,10 +104,39 @@ def test_draws_of_the_folds_are_averaged_and_their_spread_is_shown(table):
 
 
 def test_our_mode_is_cross_fitted_and_corrected(table):
-    ours = refit(*table, learners="linear", methods="gcm", seeds=2)
+    """On each training part the features are those that `assess` selects there by default."""
+    from residua import assess
+    from residua.randomness import seed_of
+
+    X, y = table
+    ours = refit(X, y, learners="linear", methods="gcm", seed=4)
     assert ours.about["mode"] == "cross-fitted"
-    assert ours.about["correction"] == "bh"
-    assert "e" in ours.stable["linear"]["gcm"]
+    found = stability(X, y, method="gcm", learner="linear", seed=4)
+    chosen = []
+    for at, (train, _) in enumerate(found.samples):
+        own = assess(
+            X.iloc[train], y.iloc[train], learner="linear", methods="gcm",
+            seed=seed_of(4, "stability", "folds", at),
+        )  # fmt: skip
+        chosen.append(own.table["selected"].to_numpy())
+    expected = dict(zip(X.columns, np.mean(chosen, axis=0), strict=True))
+    assert ours.frequencies.set_index("feature")["frequency"].to_dict() == pytest.approx(expected)
+    assert 0 < np.mean(chosen) < 1
+
+
+def test_a_draw_tells_what_wavers_and_a_star_marks_what_is_stable_in_most(table):
+    found = refit(*table, learners="linear", methods="gcm", paper=True, seeds=3)
+    for seed in range(3):
+        one = refit(*table, learners="linear", methods="gcm", paper=True, seed=seed)
+        wavering = one.frequencies["frequency"].between(0.01, 0.99).sum()
+        drawn = found.draws[(found.draws["seed"] == seed) & (found.draws["method"] == "gcm")]
+        assert drawn["wavering"].item() == wavering
+        assert drawn["error"].item() == pytest.approx(one.table["error"][0])
+    assert found.draws.groupby("method")["error"].mean()["gcm"] == found.table["error"][0]
+    starred = [line.split()[0] for line in str(found).splitlines() if line.endswith("*")]
+    assert starred == found.stable["linear"]["gcm"]
+    often = found.frequencies.assign(frequency=0.8 - 1e-16, stable=1.0)
+    assert str(replace(found, frequencies=often)).count("0.80 *") == 5
 
 
 def test_a_group_is_selected_and_refitted_as_one_feature(table):
@@ -136,6 +166,11 @@ def test_bad_input_is_one_sentence(table):
         ({"learners": []}, "names none"),
         ({"learners": "linaer"}, "Did you mean 'linear'"),
         ({"folds": 80}, "too many"),
+        ({"folds": None}, "folds=None must be"),
+        ({"learners": {}}, "names none"),
+        ({"learner": "linear"}, "Did you mean 'learners'"),
+        ({"method": "gcm"}, "Did you mean 'methods'"),
+        ({"scheme": "folds"}, "There is no option 'scheme'"),
     ]:
         with pytest.raises(InputError, match=said):
             refit(*table, **{"learners": "linear", **wrong})
@@ -154,14 +189,15 @@ def test_the_command_prints_errors_and_frequencies_and_writes_files(
 ):
     path, out = tmp_path / "t.csv", tmp_path / "out"
     table[0].assign(y=table[1]).to_csv(path, index=False)
-    page = tmp_path / "page.html"
+    page = tmp_path / "new folder" / "page.html"
     words = ("stability", str(path), "--target", "y", "--learners", "linear, linear(ridge=0.1)")
     words += ("--report", str(page))
     code, said, _ = run(monkeypatch, capsys, *words, "--seeds", "2", "--out", str(out))
     assert code == 0
     assert "Linear(ridge=0.1)" in said
     assert "all features" in said
-    names = ["errors.csv", "frequencies.csv", "rates.svg", "results.json", "table.csv"]
+    tables = ["draws.csv", "errors.csv", "frequencies.csv"]
+    names = [*tables, "rates.svg", "results.json", "table.csv"]
     assert sorted(p.name for p in out.iterdir()) == names
     assert "Linear(ridge=0.1)" in page.read_text(encoding="utf-8")
     code, said, _ = run(monkeypatch, capsys, *words, "--seeds", "2", "--json")
@@ -214,6 +250,10 @@ def test_the_command_says_what_is_missing(table, tmp_path, monkeypatch, capsys):
         ((str(path),), "--target"),
         ((str(path), "--target", "y", "--drop", "f"), "no column 'f' to drop"),
         ((str(tmp_path / "no.csv"), "--target", "y"), "There is no file"),
+        (("bostn",), "Did you mean 'boston'"),
+        ((str(path), "--target", "y", "--weights", "y"), "sample_weight='y' is the target"),
+        ((str(path), "--target", "y", "--weights", "e"), "without gaps; mend column 'e'"),
+        ((str(path), "--target", "y", "--splits", "many"), "--splits many"),
     ]:
         code, _, err = run(monkeypatch, capsys, "stability", *words)
         assert code == 2

@@ -78,7 +78,7 @@ def assess(
     top
         Select this many features, the strongest by their statistic, whatever their p-value.
     repeats
-        Cross-fits with new folds; p-values are combined as twice their median.
+        Cross-fits with new folds, of which a test takes the mean of its statistics.
     permutations
         Shuffles averaged by the permutation test.
     check

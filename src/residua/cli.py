@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import json
 import os
@@ -27,7 +26,17 @@ from residua import (
     cli_study,
 )
 from residua.cli_efficiency import register
-from residua.cli_options import AsJson, Jobs, LearnerName, Methods, Quiet, Splits, Target
+from residua.cli_options import (
+    AsJson,
+    Jobs,
+    LearnerName,
+    Methods,
+    Quiet,
+    Splits,
+    Target,
+    make_room,
+    read_splits,
+)
 from residua.errors import InputError, Interrupted, MissingExtra, StoreError, visible
 
 if TYPE_CHECKING:
@@ -202,7 +211,7 @@ def assess(
     settings = {
         "learner": learner,
         "methods": methods,
-        "splits": _splits(splits),
+        "splits": read_splits(splits),
         "paper": paper,
         "groups": read_groups(groups),
         "sample_weight": weights,
@@ -324,14 +333,6 @@ class _Output:
         """Return where the page goes, if anywhere."""
         return self.report or (self.out / "report.html" if self.out is not None else None)
 
-    def make_room(self) -> None:
-        """Make the folders, so that a place that cannot be written to costs no run."""
-        for folder in (self.out, self.page and self.page.parent):
-            if folder is not None:
-                folder.mkdir(parents=True, exist_ok=True)
-        if self.page is not None and self.page.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "is a folder", str(self.page))
-
     def write(self, result: Result) -> None:
         """Write the files that were asked for and say where they are."""
         from residua.report import write_report
@@ -361,7 +362,7 @@ def _run(
 
     job = prepare(frame, target, **settings)
     plan = job.plan(0)
-    output.make_room()
+    make_room(output.out, output.page)
     output.say(console.data_line(name, plan))
     for note in (*notes, *job.data.notes):
         output.say(f"! {note}")
@@ -410,7 +411,7 @@ def _assessed(
     frame, notes = read_table(table)
     for note in notes if not quiet else ():
         print(f"! {note}", file=sys.stderr)
-    job = prepare(without_columns(frame, drop), target, splits=_splits(splits), **settings)
+    job = prepare(without_columns(frame, drop), target, splits=read_splits(splits), **settings)
     with console.progress_bar(hidden=quiet) as progress:
         return job.run(progress)
 
@@ -421,15 +422,6 @@ cli_paper.register(app)
 cli_datasets.register(app)
 cli_stability.register(app)
 cli_report.register(app)
-
-
-def _splits(text: str) -> Any:
-    if text == "none":
-        return text
-    try:
-        return int(text) if text.isdigit() else float(text)
-    except ValueError:
-        raise InputError(f"--splits {text} is not a number of folds, a share, or 'none'.") from None
 
 
 def _listing(rows: list[dict[str, str]], as_json: bool) -> None:

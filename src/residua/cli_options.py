@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from residua import cli_complete
+from residua.errors import InputError
 
 TableFile = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)]
 Target = Annotated[
@@ -35,3 +37,22 @@ Splits = Annotated[str, typer.Option(help="5: cross-fit; 0.33: hold out a third;
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict only.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")]
+
+
+def read_splits(text: str) -> Any:
+    """Return what --splits says: a number of folds, a share, or 'none'."""
+    if text == "none":
+        return text
+    try:
+        return int(text) if text.isdigit() else float(text)
+    except ValueError:
+        raise InputError(f"--splits {text} is not a number of folds, a share, or 'none'.") from None
+
+
+def make_room(out: Path | None, page: Path | None) -> None:
+    """Make the folders, so that a place that cannot be written to costs no run."""
+    for folder in (out, page and page.parent):
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+    if page is not None and page.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder", str(page))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from residua.cli_options import AsJson, Quiet
-from residua.errors import InputError
+from residua.cli_options import AsJson, Jobs, Quiet, Splits, make_room, read_splits
+from residua.errors import InputError, did_you_mean, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +35,7 @@ def register(app: typer.Typer) -> None:
         ] = "gcm,loco",
         paper: Annotated[bool, typer.Option("--paper", help="The paper's mode.")] = False,
         folds: Annotated[int, typer.Option(help="Select on the training part of each.")] = 5,
+        splits: Splits = "5",
         threshold: Annotated[float, typer.Option(help="Share of parts of a stable feature.")] = 0.8,
         seeds: Annotated[int, typer.Option(help="How many ways to draw the folds.")] = 1,
         drop: Annotated[str, typer.Option(help="Columns to leave out, comma-separated.")] = "",
@@ -51,7 +52,7 @@ def register(app: typer.Typer) -> None:
         ] = None,
         report: Annotated[Path | None, typer.Option(help="Where the HTML page goes.")] = None,
         seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
-        jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")] = 1,
+        jobs: Jobs = 1,
         quiet: Quiet = False,
         as_json: AsJson = False,
     ) -> None:
@@ -71,14 +72,14 @@ def register(app: typer.Typer) -> None:
             notes = [f"Rows that depend on each other stand in {known.max() + 1:,} clusters."]
         for note in notes if not quiet else ():
             print(f"! {note}", file=sys.stderr)
-        if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
+        make_room(out, report)
         with console.progress_bar(hidden=quiet or as_json) as progress:
             found = refit(
                 frame, target, learners=learners, methods=methods, folds=folds,
-                threshold=threshold, seeds=seeds, seed=seed, n_jobs=jobs, progress=progress,
-                paper=paper, groups=read_groups(groups), sample_weight=weights, clusters=together,
-                correction=correction, alpha=alpha, task=task,
+                splits=read_splits(splits), threshold=threshold, seeds=seeds, seed=seed,
+                n_jobs=jobs, progress=progress, paper=paper, groups=read_groups(groups),
+                sample_weight=weights, clusters=together, correction=correction, alpha=alpha,
+                task=task,
             )  # fmt: skip
         if out is not None:
             write(found, out)
@@ -97,8 +98,11 @@ def _table(given: str, target: str) -> tuple[pd.DataFrame, str, Any, list[str]]:
     from residua import datasets
     from residua.tables import read_table
 
-    known = given in datasets.ENTRIES or given in datasets.ALIASES
-    if known and not Path(given).exists():
+    names = [*datasets.ENTRIES, *datasets.ALIASES]
+    if "." not in given and not Path(given).exists():
+        if given not in names:
+            hint = did_you_mean(given, names)
+            raise InputError(f"There is no file or dataset '{short(given)}'.{hint}")
         X, y = datasets.load(given)
         clusters = datasets.clusters(given, X)
         return X.assign(**{str(y.name): y}), target or str(y.name), clusters, []
@@ -111,9 +115,10 @@ def _table(given: str, target: str) -> tuple[pd.DataFrame, str, Any, list[str]]:
 def write(found: Refit, folder: Path) -> None:
     """Write the tables, everything as JSON, and the picture."""
     from residua import plots
+    from residua.refit import FRAMES
     from residua.tables import write_csv
 
-    for name in ("table", "errors", "frequencies"):
+    for name in FRAMES:
         write_csv(getattr(found, name), folder / f"{name}.csv")
     text = json.dumps(found.to_dict(), allow_nan=False, indent=1, ensure_ascii=False)
     (folder / "results.json").write_text(text + "\n", encoding="utf-8")

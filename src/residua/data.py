@@ -78,6 +78,10 @@ class Dataset:
             raise InputError(f"task={task!r} is not known.{did_you_mean(task, TASKS)}")
         table = columns_of(X)
         target = y if isinstance(y, str) else str(getattr(y, "name", None) or "y")
+        for name, given in {"sample_weight": sample_weight, "clusters": clusters}.items():
+            if isinstance(given, str) and isinstance(y, str) and given == y:
+                raise InputError(f"{name}='{short(y)}' is the target. Name another column.")
+        cure = f"; mend column '{short(sample_weight)}'" if isinstance(sample_weight, str) else ""
         y, sample_weight, clusters = (_taken(table, v) for v in (y, sample_weight, clusters))
         if y is None:
             raise InputError("There is no target. Give y, or the name of a column of X as y.")
@@ -94,7 +98,7 @@ class Dataset:
             target=target,
             classes=classes,
             holes=holes,
-            weights=_weights(sample_weight, n_rows),
+            weights=_weights(sample_weight, n_rows, cure),
             clusters=_clusters(clusters, n_rows),
             notes=tuple(_notes(encoded, X_columns, features, codes)),
         )
@@ -407,15 +411,16 @@ def _stacked_holes(holes: list[NDArray[np.bool_] | None], n_rows: int) -> NDArra
     return np.column_stack([none if hole is None else hole for hole in holes])
 
 
-def _weights(given: Any, n_rows: int) -> Array | None:
+def _weights(given: Any, n_rows: int, cure: str) -> Array | None:
     """Return weights scaled to mean one."""
     if given is None:
         return None
     values = vector("sample_weight", given, n_rows).values
     if values.dtype == object or not np.isfinite(values).all() or (values < 0).any():
-        raise InputError("sample_weight must be numbers of 0 or more, without gaps.")
+        raise InputError(f"sample_weight must be numbers of 0 or more, without gaps{cure}.")
     if not (values > 0).sum() >= MIN_ROWS:
-        raise InputError(f"sample_weight leaves fewer than {MIN_ROWS} rows with weight above zero.")
+        few = f"fewer than {MIN_ROWS} rows with weight above zero"
+        raise InputError(f"sample_weight leaves {few}{cure}.")
     values = values / values.max()
     return np.asarray(values / values.mean(), dtype=float)
 

@@ -28,7 +28,7 @@ from residua.randomness import seed_of
 from residua.residuals import fit_residuals
 from residua.result import cells, plain_table
 from residua.splits import Fold
-from residua.stability import Stability, stability
+from residua.stability import Rule, Stability, check_options, stability
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +37,7 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 # The learner on every feature: what selection is to be measured against.
 EVERYTHING = "all features"
+FRAMES = ("table", "frequencies", "draws", "errors")
 
 
 def refit(
@@ -81,9 +82,11 @@ def refit(
     """
     if not is_whole(seeds) or seeds < 1:
         raise InputError(f"seeds={seeds!r} must be a whole number of fold draws, 1 or more.")
+    Rule(folds=folds, threshold=threshold)  # says what is wrong before anything is run
+    check_options(options, own=("learners", "methods"))
     runs: list[_Run] = []
     named = name_learners(learners)
-    total = len(named) * seeds * folds if is_whole(folds) else 0
+    total = len(named) * seeds * folds
     for name, learner in named.items():
         job = prepare(X, y, learner=learner, methods=methods, seed=seed, n_jobs=n_jobs, **options)
         for at in range(seeds):
@@ -102,14 +105,14 @@ def name_learners(given: Any) -> dict[str, Learner]:
     >>> list(name_learners("linear, boosting, boosting(splits=4)"))[:2]
     ['linear', 'boosting']
     """
-    if isinstance(given, Mapping):
-        return {str(name): get_learner(value) for name, value in given.items()}
     if isinstance(given, str):
         given = split_names(given)
-    elif not isinstance(given, Sequence):
+    elif not isinstance(given, (Mapping, Sequence)):
         given = [given]
     if not given:
         raise InputError("learners names none. Give one or more, such as 'linear,boosting'.")
+    if isinstance(given, Mapping):
+        return {str(name): get_learner(value) for name, value in given.items()}
     named: dict[str, Learner] = {}
     for one in given:
         learner = get_learner(one)
@@ -194,6 +197,8 @@ class Refit:
                  low and high (the smallest and largest draw), selected (features at a time),
                  seeds (draws)
     errors       learner, method, seed, fold, error, selected: everything behind the table
+    draws        learner, method, seed, error, std_error, selected, wavering (how many features were
+                 selected on some parts, but not on all): a row for each draw of the folds
     frequencies  learner, method, feature, frequency, stable (the share of draws in which the
                  feature was selected on at least `threshold` of the parts), wavering (the share in
                  which it was selected on some parts, but not on all)
@@ -202,6 +207,7 @@ class Refit:
 
     table: pd.DataFrame
     errors: pd.DataFrame
+    draws: pd.DataFrame
     frequencies: pd.DataFrame
     about: Mapping[str, Any]
     alerts: tuple[str, ...] = field(default=())
@@ -221,7 +227,7 @@ class Refit:
             "about": dict(self.about),
             "alerts": list(self.alerts),
             "stable": self.stable,
-            **{name: _lines(getattr(self, name)) for name in ("table", "frequencies", "errors")},
+            **{name: _lines(getattr(self, name)) for name in FRAMES},
         }
 
     def __str__(self) -> str:
@@ -238,12 +244,13 @@ class Refit:
             rows.append({"learner": learner, **shown})
         lines = [head, "", plain_table(pd.DataFrame(rows))]
         for learner, own in self.frequencies.groupby("learner", sort=False):
-            wide = own.pivot_table(
-                index="feature", columns="method", values="frequency", sort=False
+            marks = own["stable"].gt(0.5).map({True: " *", False: ""})
+            wide = own.assign(shown=own["frequency"].map("{:.2f}".format) + marks).pivot_table(
+                index="feature", columns="method", values="shown", aggfunc="first", sort=False
             )
-            shown_wide = wide.map(lambda f: f"{f:.2f}{' *' if f >= about['threshold'] else ''}")
-            lines += ["", f"How often {learner} selects (* at least {about['threshold']:g}):", ""]
-            lines.append(plain_table(shown_wide.reset_index()))
+            often = f"at least {about['threshold']:g}{', mostly' if about['seeds'] > 1 else ''}"
+            lines += ["", f"How often {learner} selects (* {often}):", ""]
+            lines.append(plain_table(wide.reset_index()))
         return "\n".join([*lines, *(f"! {alert}" for alert in self.alerts)])
 
     __repr__ = __str__
@@ -258,14 +265,16 @@ def _concluded(runs: Sequence[_Run]) -> Refit:
     import pandas as pd
 
     errors = pd.DataFrame([line for run in runs for line in _error_lines(run)])
+    draws = _draws(errors, runs)
     first = runs[0].stability.about
     seeds = sorted({run.seed for run in runs})
     alerts = dict.fromkeys(
         alert for run in runs for alert in run.stability.alerts if "at a time" not in alert
     )
     return Refit(
-        table=_summary(errors),
+        table=_summary(draws),
         errors=errors,
+        draws=draws,
         frequencies=_frequencies(runs),
         about={
             "target": first["target"],
@@ -297,28 +306,33 @@ def _error_lines(run: _Run) -> list[dict[str, Any]]:
     return lines
 
 
-def _summary(errors: pd.DataFrame) -> pd.DataFrame:
-    """Return an error per learner and method with its standard error and its spread over draws."""
-    import pandas as pd
+def _draws(errors: pd.DataFrame, runs: Sequence[_Run]) -> pd.DataFrame:
+    """Return the error of each draw of the folds, its standard error, and what wavers in it."""
+    wavering = {
+        (run.learner, method, run.seed): int((flags.any(axis=0) & ~flags.all(axis=0)).sum())
+        for run in runs
+        for method, flags in run.stability.chosen.items()
+    }
+    grouped = errors.groupby(["learner", "method", "seed"], sort=False)
+    found = grouped.agg(
+        error=("error", "mean"), std_error=("error", "sem"), selected=("selected", "mean")
+    ).reset_index()
+    keys = zip(found["learner"], found["method"], found["seed"], strict=True)
+    return found.assign(wavering=[wavering.get(key, 0) for key in keys])
 
-    rows = []
-    for (learner, method), own in errors.groupby(["learner", "method"], sort=False):
-        draws = own.groupby("seed")["error"]
-        means, folds = draws.mean(), draws.size()
-        rows.append(
-            {
-                "learner": learner,
-                "method": method,
-                "error": float(means.mean()),
-                "std_error": float((draws.std(ddof=1) / np.sqrt(folds)).mean()),
-                "spread": float(means.std(ddof=1)) if len(means) > 1 else 0.0,
-                "low": float(means.min()),
-                "high": float(means.max()),
-                "selected": float(own["selected"].mean()),
-                "seeds": len(means),
-            }
-        )
-    return pd.DataFrame(rows)
+
+def _summary(draws: pd.DataFrame) -> pd.DataFrame:
+    """Return an error per learner and method with its standard error and its spread over draws."""
+    found = draws.groupby(["learner", "method"], sort=False).agg(
+        error=("error", "mean"),
+        std_error=("std_error", "mean"),
+        spread=("error", "std"),
+        low=("error", "min"),
+        high=("error", "max"),
+        selected=("selected", "mean"),
+        seeds=("seed", "size"),
+    )
+    return found.fillna({"spread": 0.0}).reset_index()
 
 
 def _frequencies(runs: Sequence[_Run]) -> pd.DataFrame:

@@ -188,11 +188,12 @@ def _halves(data: Dataset, seed: int, pair: int) -> list[Fold]:
     return [(halves[0], halves[1]), (halves[1], halves[0])]
 
 
-def check_options(options: Mapping[str, Any]) -> None:
-    """Raise a sentence where `assess` has no such option."""
-    known = [name for name in inspect.signature(assess).parameters if name not in ("X", "y")]
+def check_options(options: Mapping[str, Any], own: Sequence[str] = ("method", "learner")) -> None:
+    """Raise a sentence where `assess` has no such option, but for those in `own`."""
+    named = ("X", "y", "methods", "learner")
+    known = [*own, *(name for name in inspect.signature(assess).parameters if name not in named)]
     for name in options:
-        if name not in known or name == "methods":
+        if name not in known:
             raise InputError(f"There is no option '{short(name)}'.{did_you_mean(name, known)}")
 
 
@@ -229,7 +230,7 @@ def _runs(job: Job, samples: Sequence[Fold], scheme: str) -> Iterator[_Run]:
 
     try:
         with parallel_config("loky", inner_max_num_threads=1):
-            workers = Parallel(n_jobs=job.n_jobs, return_as="generator")
+            workers = Parallel(n_jobs=min(job.n_jobs, len(tasks)), return_as="generator")
             yield from workers(delayed(_run)(*task) for task in tasks)
     except (BrokenProcessPool, PicklingError) as error:
         reason = short(str(error), 150).rstrip(".")

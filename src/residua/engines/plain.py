@@ -78,7 +78,9 @@ def _in_processes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
     from joblib import Parallel, delayed, parallel_config
 
     with parallel_config("loky", inner_max_num_threads=1):
-        workers = Parallel(n_jobs=plan.n_jobs, return_as="generator")
+        # One process would be this one, which a learner may bring down.
+        n_jobs = min(plan.n_jobs, max(2, len(tasks)))
+        workers = Parallel(n_jobs=n_jobs, return_as="generator")
         return iter(workers(delayed(fit_task)(plan, task) for task in tasks))
 
 
