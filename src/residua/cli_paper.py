@@ -153,11 +153,14 @@ def _say(name: str, mode: str, made: Made, fast: bool) -> None:
 
 def _keep(run: Run, out: Path, results: Path | None) -> None:
     """Write the results of what was run as small tables, for `--results` another time."""
+    from residua.study import real_items
     from residua.study.paper.run import write_results
 
     if results is None:
         for (study, mode), found in run.known.items():
             write_results(out / "results", study, mode, found)
+        for (_, mode), frames in run.real.items():
+            real_items.keep_all(out / "results" / "real", mode, frames)
 
 
 def _list(known: Any, as_json: bool) -> None:

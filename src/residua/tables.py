@@ -47,6 +47,18 @@ def without_columns(frame: pd.DataFrame, names: str) -> pd.DataFrame:
     return frame[[name for name in frame.columns if name not in unwanted]] if unwanted else frame
 
 
+def read_csv(path: Path, **settings: Any) -> pd.DataFrame:
+    """Return a table that `residua` wrote before, or raise that it is damaged."""
+    import pandas as pd
+
+    try:
+        frame: pd.DataFrame = pd.read_csv(path, **settings)
+    except (ValueError, OSError) as error:
+        reason = short(str(error).rstrip("."), 100)
+        raise InputError(f"{path} cannot be read ({reason}). Make it again.") from error
+    return frame
+
+
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write a table in which no cell of text is a formula to a spreadsheet (CWE-1236)."""
     frame.map(safe_cell).to_csv(path, index=False, lineterminator="\n", errors="backslashreplace")

@@ -1,13 +1,12 @@
 """The page about the real tables."""
 
-import importlib.util
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from residua.errors import InputError
-from residua.study import real_page
+from residua.study import real_items, real_page
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,22 +22,15 @@ def test_a_missing_table_says_how_to_make_it(tmp_path):
         real_page.page(tmp_path)
 
 
-@pytest.fixture
-def tool(tmp_path, monkeypatch):
-    """Return tools/real_data.py, writing to a folder of this test."""
-    spec = importlib.util.spec_from_file_location("real_data", ROOT / "tools" / "real_data.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "FOLDER", tmp_path)
-    return module
-
-
-def test_new_rows_replace_those_of_the_same_data_and_learner_only(tool, tmp_path):
+def test_new_rows_replace_those_of_the_same_data_and_learner_only(tmp_path):
     rows = pd.DataFrame({"data": "boston", "learner": ["lm", "NN"], "error": [1.0, 2.0]})
-    tool._keep("errors", rows)
-    tool._keep("errors", rows.iloc[:1].assign(error=3.0))
-    tool._keep("errors", rows.assign(data="wine_red"))
-    tool._keep("errors", rows.iloc[:0])  # nothing to say replaces nothing
+    for new in (
+        rows,
+        rows.iloc[:1].assign(error=3.0),
+        rows.assign(data="wine_red"),
+        rows.iloc[:0],  # nothing to say replaces nothing
+    ):
+        real_items.keep(tmp_path / "errors.csv", new)
     kept = pd.read_csv(tmp_path / "errors.csv")
     assert kept["data"].tolist() == ["wine_red"] * 2 + ["boston"] * 2  # as in the paper
     assert kept["error"].tolist() == [1.0, 2.0, 3.0, 2.0]

@@ -1,9 +1,9 @@
 """The paper's real tables again: its errors beside ours, and which features come back.
 
-`run` selects, refits and measures (`residua.refit`) with the paper's learners; `table` puts the
-paper's numbers beside what came out, `claims` says which of its conclusions came out too.
-`verdicts` asks the same of every feature by a cross-fitted test on all rows, corrected for their
-number.
+`run` selects, refits and measures (`residua.refit`) with the paper's learners. `errors`,
+`frequencies` and `orderings` are what is kept of it; `table` puts the paper's numbers beside the
+errors, and `claims` says which of its conclusions came out too. `verdicts` asks the same of every
+feature by a cross-fitted test on all rows, corrected for their number.
 """
 
 from __future__ import annotations
@@ -73,34 +73,33 @@ def _learners(known: Published, given: Sequence[str] | Mapping[str, Any]) -> dic
 
 
 def instead(name: str, *, seeds: int = 20, seed: int = 0) -> pd.DataFrame:
-    """Return what other settings give where the stated one does not give the published error."""
+    """Return the errors of other settings where the stated one does not give the published one."""
     import pandas as pd
 
-    known = published(name)
-    tables = []
-    for other in known.instead:
-        found = run(name, learners={other.learner: other.setting}, seeds=seeds, seed=seed)
-        rows = beside(known, found)
-        tables.append(rows.assign(setting=str(other.setting), note=other.why))
+    tables = [
+        errors(name, run(name, learners={"GBM": setting}, seeds=seeds, seed=seed))
+        for setting in published(name).instead
+    ]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
 def raw_networks(name: str, *, epochs: int, seeds: int = 1, seed: int = 0) -> pd.DataFrame:
-    """Return what the paper's network gives on standardised columns but the target as it is.
+    """Return the errors of the paper's network on standardised columns but the target as it is.
 
     Ours standardises the target too and stops when it has learned; this one trains for a fixed
     number of epochs, by scikit-learn's MLPRegressor.
     """
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     known = published(name)
     X, y = datasets.load(known.dataset)
-    learner = _mlp(known, epochs)
+    learner = make_pipeline(StandardScaler(), _mlp(known, epochs))
     found = refit(
-        (X - X.mean()) / X.std(), y, learners={"NN": learner}, methods=list(METHODS), seeds=seeds,
-        seed=seed, paper=True, task="regression",
+        X, y, learners={"NN": learner}, methods=list(METHODS), seeds=seeds, seed=seed, paper=True,
+        task="regression",
     )  # fmt: skip
-    setting = f"target not standardised, {epochs} epochs"
-    everything = found.table.loc[found.table["method"] == EVERYTHING, "error"].iloc[0]
-    return beside(known, found).assign(setting=setting, all_features=everything)
+    return errors(name, found).assign(setting=f"target not standardised, {epochs} epochs")
 
 
 def epochs(name: str, marks: Sequence[int] = (10, 20, 50, 100, 200)) -> pd.DataFrame:
@@ -165,26 +164,75 @@ def _mlp(known: Published, epochs: int) -> Any:
     )  # fmt: skip
 
 
-def table(name: str, found: Refit) -> pd.DataFrame:
-    """Return the paper's errors beside ours, with the verdict and what there is to say."""
-    known = published(name)
-    rows = beside(known, found)
-    lines: list[dict[str, Any]] = rows.to_dict("records")  # type: ignore[assignment]
-    notes = [_note(known, line) for line in lines]
-    return rows.assign(setting=[found.about["learners"][n] for n in rows["learner"]], note=notes)
+# --- what is kept of a run ----------------------------------------------------------------------
 
 
-def beside(known: Published, found: Refit) -> pd.DataFrame:
-    """Return a row per learner and method: the paper's error, ours, and how far apart they are."""
+def errors(name: str, found: Refit) -> pd.DataFrame:
+    """Return the errors of a run, with the data and the settings of its learners."""
+    settings = found.table["learner"].map(found.about["learners"])
+    return found.table.assign(data=published(name).dataset, setting=settings)
+
+
+def frequencies(name: str, found: Refit) -> pd.DataFrame:
+    """Return how often each feature was selected, with the data."""
+    return found.frequencies.assign(data=published(name).dataset)
+
+
+def orderings(name: str, found: Refit) -> pd.DataFrame:
+    """Return in how many draws GCM's features predict better than LOCO's, and come back surer.
+
+    `gap` is LOCO's error less GCM's, `steadier` how many more features waver with LOCO than with
+    GCM, each with its sd over draws. A feature is wavering in a draw when it is selected on some of
+    the parts, but neither on all nor on none.
+    """
     import pandas as pd
 
+    known = published(name)
     rows = []
-    lines: list[dict[str, Any]] = found.table.to_dict("records")  # type: ignore[assignment]
+    for learner, own in found.draws.groupby("learner", sort=False):
+        by = own.drop(columns="learner").pivot(index="seed", columns="method")
+        gap: Any = by["error", "loco"] - by["error", "gcm"]
+        steadier: Any = by["wavering", "loco"] - by["wavering", "gcm"]
+        rows.append(
+            {
+                "data": known.dataset,
+                "learner": learner,
+                "draws": len(by),
+                "gcm_better": float((gap > 0).mean()),
+                "same": float((gap == 0).mean()),
+                "gap": float(gap.mean()),
+                "gap_sd": float(gap.std(ddof=1)) if len(gap) > 1 else 0.0,
+                "all_features": float(by["error", EVERYTHING].mean()),
+                "gcm_selects": float(by["selected", "gcm"].mean()),
+                "loco_selects": float(by["selected", "loco"].mean()),
+                "gcm_wavering": float(by["wavering", "gcm"].mean()),
+                "loco_wavering": float(by["wavering", "loco"].mean()),
+                "steadier": float(steadier.mean()),
+                "steadier_sd": float(steadier.std(ddof=1)) if len(steadier) > 1 else 0.0,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+# --- what it says -------------------------------------------------------------------------------
+
+
+def table(name: str, errors: pd.DataFrame, mode: str = "paper") -> pd.DataFrame:
+    """Return the paper's errors beside ours, with the verdict and what there is to say.
+
+    In our mode, another procedure than the paper's, they stand beside each other without one.
+    """
+    import pandas as pd
+
+    known = published(name)
+    rows = []
+    lines: list[dict[str, Any]] = errors.to_dict("records")  # type: ignore[assignment]
     for line in lines:
         learner, method, ours = line["learner"], line["method"], line["error"]
         if method == EVERYTHING or learner not in known.errors:
             continue
         theirs, error = known.error(learner, method)
+        verdict = _verdict(known, learner, ours, theirs, error)
         rows.append(
             {
                 "table": known.table,
@@ -198,7 +246,9 @@ def beside(known: Published, found: Refit) -> pd.DataFrame:
                 **{name: line[name] for name in ("spread", "low", "high", "seeds")},
                 "in_paper_se": (ours - theirs) / error,
                 "ratio": ours / theirs,
-                "verdict": _verdict(known, learner, ours, theirs, error),
+                "verdict": verdict if mode == "paper" else "another procedure",
+                "setting": line["setting"],
+                "note": _note(known, learner, verdict) if mode == "paper" else "",
             }
         )
     return pd.DataFrame(rows)
@@ -214,101 +264,86 @@ def _verdict(known: Published, learner: str, ours: float, theirs: float, error: 
     return "differs"
 
 
-def _note(known: Published, row: Mapping[str, Any]) -> str:
+def _note(known: Published, learner: str, verdict: str) -> str:
     """Return why a published error did not come out, where that is known."""
-    if not known.is_same_data:
+    if verdict == "other data":
         return known.remarks[0]
-    if row["verdict"] != "differs":
-        return ""
-    for other in known.instead:
-        if other.learner == row["learner"]:
-            return f"The stated setting cannot give it: {other.why} ({other.setting})."
-    if row["learner"] == "NN":
-        return NETWORK_NOTE
-    return ""
+    if verdict == "differs" and learner == "GBM" and known.cannot:
+        return f"The stated setting cannot give it: {known.cannot}."
+    return NETWORK_NOTE if verdict == "differs" and learner == "NN" else ""
 
 
 NETWORK_NOTE = (
-    "The paper states neither the epochs nor whether columns are standardised; see the page on "
-    "networks for what each choice gives."
+    "The paper states neither the epochs nor whether columns are standardised; docs/real_data.md "
+    "has what each choice gives."
 )
 
 
-def claims(name: str, found: Refit) -> pd.DataFrame:
+def claims(name: str, frequencies: pd.DataFrame) -> pd.DataFrame:
     """Return the paper's conclusions, feature by feature, with how often each was selected.
 
-    It is stable where it was selected on at least 4 of 5 parts in most draws of the folds.
+    It is stable where it was selected on at least 4 of 5 parts in most draws of the folds;
+    `expected` says whether the paper has it so.
     """
     import pandas as pd
 
     known = published(name)
     rows = []
     for claim in known.claims:
-        rates = found.frequencies
-        own = rates[
-            rates["learner"].isin(claim.learners)
-            & rates["method"].isin(claim.methods)
-            & rates["feature"].isin(claim.features)
-        ]
-        rows.append(
-            own[["learner", "method", "feature", "frequency"]].assign(
-                data=known.dataset, claim=claim.text, stable=own["stable"] > 0.5
+        for methods, expected in ((claim.methods, True), (claim.not_by, False)):
+            own = frequencies[
+                frequencies["learner"].isin(claim.learners)
+                & frequencies["method"].isin(methods)
+                & frequencies["feature"].isin(claim.features)
+            ]
+            rows.append(
+                own[["learner", "method", "feature", "frequency"]].assign(
+                    data=known.dataset,
+                    claim=claim.text,
+                    expected=expected,
+                    stable=own["stable"] > 0.5,
+                )
             )
-        )
     return pd.concat(rows, ignore_index=True)
 
 
-def orderings(name: str, found: Refit) -> pd.DataFrame:
-    """Return in how many draws GCM's features predict better than LOCO's, and come back surer.
+def compared(gap: float, sd: float, draws: int) -> str:
+    """Return whether a mean difference over draws is better, worse or the same.
 
-    `gap` is LOCO's error less GCM's, with its sd over draws. A feature is wavering in a draw when
-    it is selected on some of the parts, but neither on all nor on none.
+    It is the same within two standard errors of 0; of one draw, as in the paper, the sign counts.
+
+    >>> compared(0.3, 0.4, 20), compared(0.3, 0.9, 20), compared(-0.3, 0.0, 1)
+    ('better', 'same', 'worse')
     """
-    import pandas as pd
-
-    known = published(name)
-    rows = []
-    for learner, own in found.errors.groupby("learner", sort=False):
-        means = own.pivot_table(index="seed", columns="method", values="error", aggfunc="mean")
-        gap: Any = means["loco"] - means["gcm"]
-        rates = found.frequencies[found.frequencies["learner"] == learner]
-        waver: dict[Any, float] = rates.groupby("method")["wavering"].sum().to_dict()
-        chosen: dict[Any, float] = own.groupby("method")["selected"].mean().to_dict()
-        rows.append(
-            {
-                "data": known.dataset,
-                "learner": learner,
-                "gcm_better": float((gap > 0).mean()),
-                "same": float((gap == 0).mean()),
-                "gap": float(gap.mean()),
-                "gap_sd": float(gap.std(ddof=1)) if len(gap) > 1 else 0.0,
-                "all_features": float(means[EVERYTHING].mean()),
-                "gcm_selects": chosen["gcm"],
-                "loco_selects": chosen["loco"],
-                "gcm_wavering": waver["gcm"],
-                "loco_wavering": waver["loco"],
-            }
-        )
-    return pd.DataFrame(rows)
+    if abs(gap) <= MOST_ERRORS * sd / draws**0.5:
+        return "same"
+    return "better" if gap > 0 else "worse"
 
 
 def all_verdicts(name: str, *, seed: int = 0) -> pd.DataFrame:
     """Return the tests on all rows with the paper's learners, ours, and the library's default.
 
-    Where columns code a category, all again with the category as one feature: `grouped`.
+    Where columns code a category, all again with the category as one feature: `grouped`. Where
+    other units than the usual could be taken (see `verdicts`), all again with these.
     """
     import pandas as pd
 
     known = published(name)
+    X, _ = datasets.load(known.dataset)
+    ways = [{"grouped": False, "other_units": False}]
+    if datasets.groups(known.dataset):
+        ways.append({"grouped": True, "other_units": False})
+    if _has_other_units(known, X):
+        ways.append({"grouped": False, "other_units": True})
     learner, method = DEFAULT
     tables = []
-    for grouped in (False, True) if datasets.groups(known.dataset) else (False,):
+    for way in ways:
         for learners, methods in (
             (known.learners | OUR_LEARNERS, METHODS),
             ({learner: learner}, (*METHODS, method)),
         ):
-            found = verdicts(name, learners=learners, methods=methods, seed=seed, grouped=grouped)
-            tables.append(found.assign(grouped=grouped))
+            found = verdicts(name, learners=learners, methods=methods, seed=seed, **way)
+            tables.append(found.assign(**way))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -320,20 +355,22 @@ def verdicts(
     repeats: int = 3,
     seed: int = 0,
     grouped: bool = False,
+    other_units: bool = False,
 ) -> pd.DataFrame:
     """Return every feature's cross-fitted test on all rows, corrected for the number of features.
 
     `r2` is the share of the target that the learner explains out of fold: of two learners that
     disagree the one with the larger share is the one to believe. `warned` says that the library
     warns of the regressions behind a test. `units` counts the rows, or the clusters of rows that
-    depend on each other.
+    depend on each other. `other_units` takes rows where clusters are usual, and where rows are the
+    places they seem to come from.
     """
     import pandas as pd
 
     known = published(name)
     chosen = _learners(known, learners)
     X, y = datasets.load(known.dataset)
-    clusters = datasets.clusters(known.dataset, X)
+    clusters = _clusters(known, X, other=other_units)
     units = len(X) if clusters is None else len(set(clusters.tolist()))
     tables = []
     for label, learner in chosen.items():
@@ -358,3 +395,15 @@ def verdicts(
     found = pd.concat(tables, ignore_index=True)
     first = ["data", "learner", "setting", "r2", "units"]
     return found[[*first, *(c for c in found.columns if c not in first)]]
+
+
+def _clusters(known: Published, X: pd.DataFrame, *, other: bool) -> Any:
+    usual = datasets.clusters(known.dataset, X)
+    if not other:
+        return usual
+    return None if usual is not None else datasets.alike(known.dataset, X)
+
+
+def _has_other_units(known: Published, X: pd.DataFrame) -> bool:
+    is_usual, is_other = (_clusters(known, X, other=o) is not None for o in (False, True))
+    return is_usual or is_other

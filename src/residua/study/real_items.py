@@ -1,8 +1,8 @@
 """The paper's real tables and figures by name: what `residua paper table1 … sfig8` shows.
 
-`ITEMS` names them. `make` runs one, `stored` reads what tools/real_data.py wrote before; both
-return its numbers, the paper's claims about it with verdicts, and what there is to say. Least
-squares and boosting are drawn on `seeds` foldings, networks on a quarter of them.
+`ITEMS` names them. `run` makes what one needs, `keep_all` writes it and `stored` reads it again;
+`item` has its numbers, the paper's claims about it with verdicts, and what there is to say. A table
+and the figure beside it need the same.
 """
 
 from __future__ import annotations
@@ -14,14 +14,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from residua.engines import Progress
 from residua.errors import InputError, plural
+from residua.refit import Refit
 from residua.study import real
-from residua.study.published import PUBLISHED, Published, published
+from residua.study.published import LEARNERS, METHODS, PUBLISHED, SHOWN, Published, published
+from residua.tables import read_csv
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Rows = list[dict[str, Any]]
-SHOWN = {"gcm": "GCM", "loco": "LOCO"}
+Frames = dict[str, "pd.DataFrame"]
+# Rows of a small table are replaced by new ones of the same data and learner.
+KEY = ["data", "learner"]
+PARTS = {"errors": real.errors, "frequencies": real.frequencies, "orderings": real.orderings}
 # {name: what it shows}
 ITEMS: dict[str, str] = {
     **{known.table: f"prediction error, {known.title}" for known in PUBLISHED.values()},
@@ -43,15 +48,13 @@ class Item:
 
     frame      a table: the paper's errors beside ours; a figure: learner, method, feature,
                frequency
-    claims     the paper's conclusions, feature by feature, with how often each was selected
     orderings  GCM's error and steadiness beside LOCO's
     notes      what there is to say, a sentence each
-    draws      of the folds; networks may have fewer
+    draws      of the folds
     """
 
     name: str
     frame: pd.DataFrame
-    claims: pd.DataFrame
     orderings: pd.DataFrame
     notes: tuple[str, ...]
     draws: int
@@ -63,72 +66,95 @@ class Item:
     @property
     def verdicts(self) -> list[Verdict]:
         """Return what the paper says of this table or figure, and whether it came out."""
-        orderings = _rows(self.orderings)
+        known, orderings = published(self.name), _rows(self.orderings)
         if self.is_figure:
-            return [*_about_features(_rows(self.claims)), *_about_steadiness(orderings)]
-        return [*_about_errors(_rows(self.frame)), *_about_prediction(orderings)]
+            claims = _rows(real.claims(self.name, self.frame))
+            return [*_about_features(claims), *_about_steadiness(orderings)]
+        frame = _rows(self.frame)
+        return [
+            *_about_errors(frame),
+            *_about_prediction(known, orderings),
+            *_about_the_best(known, frame),
+        ]
 
 
-def make(
+def run(
     name: str,
     *,
     mode: str = "paper",
     seeds: int = 20,
     seed: int = 0,
     fast: bool = False,
-    grouped: bool = False,
     n_jobs: int = 1,
     progress: Progress | None = None,
-) -> Item:
-    """Return one of the paper's real tables or figures, run again in its mode or in ours.
+) -> Frames:
+    """Return what a table or figure is made of, run again in the paper's mode or in ours.
 
-    `fast` takes a draw or two of the folds and leaves the networks out.
+    `fast` leaves the networks out.
     """
+    _known(name)
+    found = real.run(
+        name, mode=mode, learners=("lm", "GBM") if fast else LEARNERS, seeds=seeds, seed=seed,
+        n_jobs=n_jobs, progress=progress,
+    )  # fmt: skip
+    return parts(name, found)
+
+
+def parts(name: str, found: Refit) -> Frames:
+    """Return what is kept of a run."""
+    return {part: make(name, found) for part, make in PARTS.items()}
+
+
+def keep(path: Path, rows: pd.DataFrame) -> None:
+    """Write rows to a small table, in place of those of the same data and learner in it."""
     import pandas as pd
 
-    known = _known(name)
-    sizes = {"lm": 2, "GBM": 1} if fast else {"lm": seeds, "GBM": seeds, "NN": max(1, seeds // 4)}
-    parts = [
-        real.run(
-            name, mode=mode, learners=[learner], seeds=count, seed=seed, grouped=grouped,
-            n_jobs=n_jobs, progress=progress,
-        )
-        for learner, count in sizes.items()
-    ]  # fmt: skip
-    is_table = name == known.table
-    frames = [real.table(name, part) if is_table else part.frequencies for part in parts]
-    notes = _notes(known, frames if is_table else [])
-    if fast:
-        notes.append(
-            "A draw or two of the folds and no networks: leave --fast out for the numbers."
-        )
-    return Item(
-        name=name,
-        frame=pd.concat(frames, ignore_index=True),
-        claims=pd.concat([real.claims(name, part) for part in parts], ignore_index=True),
-        orderings=pd.concat([real.orderings(name, part) for part in parts], ignore_index=True),
-        notes=tuple(notes),
-        draws=max(sizes.values()),
+    if rows.empty:  # such as other settings of a table that needs none
+        return
+    if path.exists():
+        old = read_csv(path)
+        again = pd.MultiIndex.from_frame(old[KEY]).isin(pd.MultiIndex.from_frame(rows[KEY]))
+        rows = pd.concat([old[~again], rows], ignore_index=True)
+    places = {known.dataset: at for at, known in enumerate(PUBLISHED.values())}
+    learners = {name: at for at, name in enumerate(LEARNERS)}
+    at = rows.assign(
+        a=rows["data"].map(places), b=rows["learner"].map(learners).fillna(len(learners))
     )
+    rows = rows.loc[at.sort_values(["a", "b"], kind="stable").index]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
 
 
-def stored(folder: Path, name: str, mode: str = "paper") -> Item | None:
-    """Return a table or figure from tables written before, None where they are not there."""
-    import pandas as pd
+def keep_all(folder: Path, mode: str, found: Frames) -> None:
+    """Write what `run` found, where `stored` finds it."""
+    for part, rows in found.items():
+        keep(folder / f"{mode}_{part}.csv", rows)
 
+
+def stored(folder: Path, name: str, mode: str = "paper") -> Frames | None:
+    """Return what was written of a table or figure, None where nothing was."""
     known = _known(name)
-    kind = "table" if name == known.table else "frequencies"
-    paths = [folder / f"{mode}_{part}.csv" for part in (kind, "claims", "orderings", "errors")]
-    if not all(path.is_file() for path in paths):
+    paths = {part: folder / f"{mode}_{part}.csv" for part in PARTS}
+    if not all(path.is_file() for path in paths.values()):
         return None
-    every = [pd.read_csv(path, keep_default_na=False) for path in paths]
-    frame, claims, orderings, errors = (
-        part[part["data"] == known.dataset].reset_index(drop=True) for part in every
-    )
-    if frame.empty or errors.empty:
-        return None
-    notes = _notes(known, [frame] if kind == "table" else [])
-    return Item(name, frame, claims, orderings, tuple(notes), int(errors["seeds"].max()))
+    every = {part: read_csv(path) for part, path in paths.items()}
+    own = {part: frame[frame["data"] == known.dataset] for part, frame in every.items()}
+    return None if any(frame.empty for frame in own.values()) else own
+
+
+def item(name: str, mode: str, found: Frames) -> Item:
+    """Return a table or figure from what `run` or `stored` found."""
+    known = _known(name)
+    notes = list(known.remarks)
+    if name == known.table:
+        frame = real.table(name, found["errors"], mode)
+        notes += [note for note in dict.fromkeys(frame["note"]) if note and note not in notes]
+    else:
+        frame = found["frequencies"]
+    if "NN" not in set(frame["learner"]):
+        notes.append("Few draws of the folds and no networks: leave --fast out for the numbers.")
+    draws = int(found["errors"]["seeds"].max())
+    return Item(name, frame.reset_index(drop=True), found["orderings"], tuple(notes), draws)
 
 
 def _known(name: str) -> Published:
@@ -138,13 +164,6 @@ def _known(name: str) -> Published:
     return known
 
 
-def _notes(known: Published, tables: list[pd.DataFrame]) -> list[str]:
-    notes = list(known.remarks)
-    for table in tables:
-        notes += [note for note in dict.fromkeys(table["note"]) if note and note not in notes]
-    return notes
-
-
 def _rows(frame: pd.DataFrame) -> Rows:
     rows: Rows = frame.to_dict("records")  # type: ignore[assignment]
     return rows
@@ -152,7 +171,7 @@ def _rows(frame: pd.DataFrame) -> Rows:
 
 def _about_errors(rows: Rows) -> Iterator[Verdict]:
     for row in rows:
-        if row["verdict"] == "other data":
+        if row["verdict"] in ("other data", "another procedure"):
             continue
         draws = plural(int(row["seeds"]), "draw")
         yield Verdict(
@@ -163,14 +182,33 @@ def _about_errors(rows: Rows) -> Iterator[Verdict]:
         )
 
 
-def _about_prediction(rows: Rows) -> Iterator[Verdict]:
+def _about_prediction(known: Published, rows: Rows) -> Iterator[Verdict]:
+    """Yield whether GCM's features predict better than LOCO's, or as well where the paper's do."""
     for row in rows:
+        gcm, loco = (known.error(row["learner"], method)[0] for method in METHODS)
+        words, expected = ("better than", "better") if gcm < loco else ("as well as", "same")
         yield Verdict(
-            f"{row['learner']}: GCM's features predict no worse than LOCO's",
-            f"LOCO's error less GCM's is {row['gap']:.2g} ± {row['gap_sd']:.2g}, GCM's is lower in "
+            f"{row['learner']}: GCM's features predict {words} LOCO's",
+            f"LOCO's error less GCM's is {_mean(row, 'gap')}, GCM's is lower in "
             f"{100 * row['gcm_better']:.0f}% of the draws",
-            row["gap"] >= 0,
+            real.compared(row["gap"], row["gap_sd"], row["draws"]) == expected,
         )
+
+
+def _about_the_best(known: Published, rows: Rows) -> Iterator[Verdict]:
+    """Yield whether the learner that the paper calls the best errs least with GCM's features."""
+    errors = {row["learner"]: row["ours"] for row in rows if row["method"] == "gcm"}
+    if known.best and set(errors) == set(known.errors):
+        yield Verdict(
+            f"{known.best} predicts better than the others",
+            ", ".join(f"{learner} {error:.4g}" for learner, error in errors.items()),
+            min(errors, key=errors.__getitem__) == known.best,
+        )
+
+
+def _mean(row: dict[str, Any], name: str) -> str:
+    """Return a mean over draws ± its standard error."""
+    return f"{row[name]:.2g} ± {row[f'{name}_sd'] / row['draws'] ** 0.5:.2g}"
 
 
 def _about_features(rows: Rows) -> Iterator[Verdict]:
@@ -180,8 +218,8 @@ def _about_features(rows: Rows) -> Iterator[Verdict]:
         about.setdefault((row["claim"], row["learner"], row["method"]), []).append(row)
     for (claim, learner, method), own in about.items():
         rates = ", ".join(f"{row['feature']} {row['frequency']:.2f}" for row in own)
-        is_stable = all(str(row["stable"]) == "True" for row in own)
-        yield Verdict(f"{claim} ({learner}, {SHOWN[method]})", rates, is_stable)
+        held = all(row["stable"] == row["expected"] for row in own)
+        yield Verdict(f"{claim} ({learner}, {SHOWN[method]})", rates, held)
 
 
 def _about_steadiness(rows: Rows) -> Iterator[Verdict]:
@@ -189,6 +227,7 @@ def _about_steadiness(rows: Rows) -> Iterator[Verdict]:
         gcm, loco = row["gcm_wavering"], row["loco_wavering"]
         yield Verdict(
             f"{row['learner']}: GCM is steadier than LOCO",
-            f"selected on some parts but not on all: {gcm:.1f} features against {loco:.1f}",
-            gcm < loco,
+            f"selected on some parts but not on all: {gcm:.1f} features against {loco:.1f}, "
+            f"LOCO's less GCM's {_mean(row, 'steadier')}",
+            real.compared(row["steadier"], row["steadier_sd"], row["draws"]) == "better",
         )

@@ -4,35 +4,55 @@ from __future__ import annotations
 
 from functools import partial
 
+from residua.engines import Progress
 from residua.study import real_items
 from residua.study.paper.registry import Claim, Figure, Made, add
 from residua.study.paper.run import Run
+from residua.study.published import published
+from residua.study.runner import Standing
 
-# Draws of the folds; networks take a quarter of them.
-SEEDS = 20
+# Draws of the folds; --fast takes fewer.
+SEEDS, FAST_SEEDS = 20, 2
+LOCAL = "Run on this machine: --dask is for the simulations."
 
 
 def make(name: str, run: Run) -> Made:
     """Return a table or figure from stored results, or after running it where none are given."""
     from residua import plots
 
-    if run.results is not None:
-        item = real_items.stored(run.results / "real", name, run.mode)
-        if item is None:
-            raise run.missing(name)
-    else:
-        item = real_items.make(
-            name, mode=run.mode, fast=run.fast, seeds=run.repeats or SEEDS, seed=run.seed,
-            n_jobs=run.n_jobs,
-        )  # fmt: skip
-    shown = item.frame
+    item = real_items.item(name, run.mode, _found(name, run))
+    is_local = run.dask is not None and run.results is None
     return Made(
-        table=shown,
+        table=item.frame,
         claims=[Claim(name, *verdict) for verdict in item.verdicts],
-        draw=partial(plots.selection_rates, shown) if item.is_figure else None,
+        draw=partial(plots.selection_rates, item.frame) if item.is_figure else None,
         runs=item.draws,
-        notes=item.notes,
+        notes=(*item.notes, LOCAL) if is_local else item.notes,
     )
+
+
+def _found(name: str, run: Run) -> real_items.Frames:
+    if run.results is not None:
+        stored = real_items.stored(run.results / "real", name, run.mode)
+        if stored is None:
+            raise run.missing(name)
+        return stored
+    key = (published(name).dataset, run.mode)
+    if key not in run.real:
+        usual = FAST_SEEDS if run.fast else SEEDS
+        run.real[key] = real_items.run(
+            name, mode=run.mode, fast=run.fast, seeds=run.repeats or usual, seed=run.seed,
+            n_jobs=run.n_jobs, progress=_progress(name, run),
+        )  # fmt: skip
+    found: real_items.Frames = run.real[key]
+    return found
+
+
+def _progress(name: str, run: Run) -> Progress | None:
+    advance = run.progress(name) if run.progress else None
+    if advance is None:
+        return None
+    return lambda done, total: advance(Standing(total, done, 0))
 
 
 for _name, _about in real_items.ITEMS.items():

@@ -14,6 +14,7 @@ from residua.study import metrics
 from residua.study.paper.studies import MODES, STUDIES
 from residua.study.runner import Standing, read_study, run_in_store
 from residua.study.store import readable
+from residua.tables import read_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,8 @@ class Results:
 class Run:
     """How figures are made: in which mode, from how many repeats, and where things are kept.
 
-    `results` is a folder of CSV files written before: they are read, and nothing is run.
+    `results` is a folder of CSV files written before: they are read, and nothing is run. `known`
+    and `real` keep what was made of simulations and of real tables: several figures share it.
     """
 
     folder: Path
@@ -56,6 +58,7 @@ class Run:
     progress: Callable[[str], Callable[[Standing], None] | None] | None = None
     repeats: int | None = None
     known: dict[tuple[str, str], Results] = field(default_factory=dict)
+    real: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -153,10 +156,10 @@ def read_results(folder: Path, study: str, mode: str) -> Results | None:
         return None
     with runs.open(encoding="utf-8") as file:
         made_by = file.readline().removeprefix("#").strip()
-    table = pd.read_csv(runs, comment="#")
+    table = read_csv(runs, comment="#")
     rates = metrics.rates(*(table[name].to_numpy(dtype=float) for name in COUNTS))
     at = list(table.columns).index("fn") + 1
     for name in reversed(metrics.METRICS):
         table.insert(at, name, np.asarray(rates[name]))
-    per_feature = pd.read_csv(features, comment="#") if features.is_file() else pd.DataFrame()
+    per_feature = read_csv(features, comment="#") if features.is_file() else pd.DataFrame()
     return Results(table, per_feature, made_by)
