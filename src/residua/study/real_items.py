@@ -149,6 +149,7 @@ def item(name: str, mode: str, found: Frames) -> Item:
     if name == known.table:
         frame = real.table(name, found["errors"], mode)
         notes += [note for note in dict.fromkeys(frame["note"]) if note and note not in notes]
+        notes += _side_by_side(_rows(frame)) if mode == "ours" else []
     else:
         frame = found["frequencies"]
     if "NN" not in set(frame["learner"]):
@@ -180,6 +181,17 @@ def _about_errors(rows: Rows) -> Iterator[Verdict]:
             f"{row['in_paper_se']:+.1f} of the paper's standard errors",
             row["verdict"] != "differs",
         )
+
+
+def _side_by_side(rows: Rows) -> Iterator[str]:
+    """Yield our errors beside the paper's, which they are not to be judged by."""
+    for learner in dict.fromkeys(row["learner"] for row in rows):
+        own = [row for row in rows if row["learner"] == learner]
+        ours = ", ".join(
+            f"{SHOWN[row['method']]} {row['ours']:.4g} ± {row['ours_se']:.2g}" for row in own
+        )
+        theirs = " and ".join(f"{row['paper']:g}" for row in own)
+        yield f"{learner}: {ours}; the paper's {theirs} are of its own procedure."
 
 
 def _about_prediction(known: Published, rows: Rows) -> Iterator[Verdict]:
