@@ -36,6 +36,7 @@ from residua.cli_options import (
     Target,
     make_room,
     read_splits,
+    tell,
 )
 from residua.errors import InputError, Interrupted, MissingExtra, StoreError, visible
 
@@ -409,8 +410,7 @@ def _assessed(
     from residua.tables import read_table, without_columns
 
     frame, notes = read_table(table)
-    for note in notes if not quiet else ():
-        print(f"! {note}", file=sys.stderr)
+    tell(notes, quiet)
     job = prepare(without_columns(frame, drop), target, splits=read_splits(splits), **settings)
     with console.progress_bar(hidden=quiet) as progress:
         return job.run(progress)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -47,6 +48,12 @@ def read_splits(text: str) -> Any:
         return int(text) if text.isdigit() else float(text)
     except ValueError:
         raise InputError(f"--splits {text} is not a number of folds, a share, or 'none'.") from None
+
+
+def tell(notes: list[str], quiet: bool) -> None:
+    """Say on the error stream what was done to read a table."""
+    for note in notes if not quiet else ():
+        print(f"! {note}", file=sys.stderr)
 
 
 def make_room(out: Path | None, page: Path | None) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from residua.cli_options import AsJson, Jobs, Quiet, Splits, make_room, read_splits
+from residua.cli_options import AsJson, Jobs, Quiet, Splits, make_room, read_splits, tell
 from residua.errors import InputError, did_you_mean, short
 
 if TYPE_CHECKING:
@@ -70,8 +69,7 @@ def register(app: typer.Typer) -> None:
         if known is not None and not paper and clusters is None:
             together = known
             notes = [f"Rows that depend on each other stand in {known.max() + 1:,} clusters."]
-        for note in notes if not quiet else ():
-            print(f"! {note}", file=sys.stderr)
+        tell(notes, quiet)
         make_room(out, report)
         with console.progress_bar(hidden=quiet or as_json) as progress:
             found = refit(

@@ -37,6 +37,8 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 # The learner on every feature: what selection is to be measured against.
 EVERYTHING = "all features"
+# A feature is stable if it is so in more than this share of the draws.
+MOST_DRAWS = 0.5
 FRAMES = ("table", "frequencies", "draws", "errors")
 
 
@@ -217,7 +219,7 @@ class Refit:
         """Return {learner: {method: features stable in most draws}}."""
         found: dict[str, dict[str, list[str]]] = {}
         for (learner, method), own in self.frequencies.groupby(["learner", "method"], sort=False):
-            kept = own.loc[own["stable"] > 0.5, "feature"]
+            kept = own.loc[own["stable"] > MOST_DRAWS, "feature"]
             found.setdefault(str(learner), {})[str(method)] = kept.tolist()
         return found
 
@@ -244,7 +246,7 @@ class Refit:
             rows.append({"learner": learner, **shown})
         lines = [head, "", plain_table(pd.DataFrame(rows))]
         for learner, own in self.frequencies.groupby("learner", sort=False):
-            marks = own["stable"].gt(0.5).map({True: " *", False: ""})
+            marks = own["stable"].gt(MOST_DRAWS).map({True: " *", False: ""})
             wide = own.assign(shown=own["frequency"].map("{:.2f}".format) + marks).pivot_table(
                 index="feature", columns="method", values="shown", aggfunc="first", sort=False
             )

@@ -54,8 +54,7 @@ def read_csv(path: Path, **settings: Any) -> pd.DataFrame:
     try:
         frame: pd.DataFrame = pd.read_csv(path, **settings)
     except (ValueError, OSError) as error:
-        reason = short(str(error).rstrip("."), 100)
-        raise InputError(f"{path} cannot be read ({reason}). Make it again.") from error
+        raise InputError(f"{path} cannot be read ({_reason(error)}). Make it again.") from error
     return frame
 
 

@@ -16,11 +16,13 @@ from residua.assess import assess
 from residua.engines import Progress
 from residua.errors import InputError
 from residua.learners import Boosting, Learner
-from residua.refit import EVERYTHING, Refit, refit
+from residua.refit import EVERYTHING, MOST_DRAWS, Refit, refit
 from residua.study.published import LEARNERS, METHODS, Published, published
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Rows = list[dict[str, Any]]
 
 MODES = ("paper", "ours")
 # Beside the paper's learners: trees that see interactions, which all six tables have.
@@ -200,18 +202,28 @@ def orderings(name: str, found: Refit) -> pd.DataFrame:
                 "draws": len(by),
                 "gcm_better": float((gap > 0).mean()),
                 "same": float((gap == 0).mean()),
-                "gap": float(gap.mean()),
-                "gap_sd": float(gap.std(ddof=1)) if len(gap) > 1 else 0.0,
+                **_over_draws("gap", gap),
                 "all_features": float(by["error", EVERYTHING].mean()),
                 "gcm_selects": float(by["selected", "gcm"].mean()),
                 "loco_selects": float(by["selected", "loco"].mean()),
                 "gcm_wavering": float(by["wavering", "gcm"].mean()),
                 "loco_wavering": float(by["wavering", "loco"].mean()),
-                "steadier": float(steadier.mean()),
-                "steadier_sd": float(steadier.std(ddof=1)) if len(steadier) > 1 else 0.0,
+                **_over_draws("steadier", steadier),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _over_draws(name: str, values: pd.Series[float]) -> dict[str, float]:
+    """Return the mean over draws, and the sd as `name`_sd."""
+    sd = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    return {name: float(values.mean()), f"{name}_sd": sd}
+
+
+def as_rows(frame: pd.DataFrame) -> Rows:
+    """Return a small table row by row."""
+    rows: Rows = frame.to_dict("records")  # type: ignore[assignment]
+    return rows
 
 
 # --- what it says -------------------------------------------------------------------------------
@@ -226,8 +238,7 @@ def table(name: str, errors: pd.DataFrame, mode: str = "paper") -> pd.DataFrame:
 
     known = published(name)
     rows = []
-    lines: list[dict[str, Any]] = errors.to_dict("records")  # type: ignore[assignment]
-    for line in lines:
+    for line in as_rows(errors):
         learner, method, ours = line["learner"], line["method"], line["error"]
         if method == EVERYTHING or learner not in known.errors:
             continue
@@ -301,23 +312,31 @@ def claims(name: str, frequencies: pd.DataFrame) -> pd.DataFrame:
                     data=known.dataset,
                     claim=claim.text,
                     expected=expected,
-                    stable=own["stable"] > 0.5,
+                    stable=own["stable"] > MOST_DRAWS,
                 )
             )
     return pd.concat(rows, ignore_index=True)
 
 
-def compared(gap: float, sd: float, draws: int) -> str:
-    """Return whether a mean difference over draws is better, worse or the same.
+def mean_and_error(row: Mapping[str, Any], name: str) -> tuple[float, float]:
+    """Return a mean over draws in `orderings`, gap or steadier, and its standard error."""
+    return row[name], row[f"{name}_sd"] / row["draws"] ** 0.5
+
+
+def compared(row: Mapping[str, Any], name: str) -> str:
+    """Return whether GCM is better than LOCO, worse or the same, by gap or steadier.
 
     It is the same within two standard errors of 0; of one draw, as in the paper, the sign counts.
 
-    >>> compared(0.3, 0.4, 20), compared(0.3, 0.9, 20), compared(-0.3, 0.0, 1)
-    ('better', 'same', 'worse')
+    >>> [compared({"gap": 0.3, "gap_sd": sd, "draws": 20}, "gap") for sd in (0.4, 0.9)]
+    ['better', 'same']
+    >>> compared({"gap": -0.3, "gap_sd": 0.0, "draws": 1}, "gap")
+    'worse'
     """
-    if abs(gap) <= MOST_ERRORS * sd / draws**0.5:
+    mean, error = mean_and_error(row, name)
+    if abs(mean) <= MOST_ERRORS * error:
         return "same"
-    return "better" if gap > 0 else "worse"
+    return "better" if mean > 0 else "worse"
 
 
 def all_verdicts(name: str, *, seed: int = 0) -> pd.DataFrame:

@@ -17,12 +17,12 @@ from residua.errors import InputError, plural
 from residua.refit import Refit
 from residua.study import real
 from residua.study.published import LEARNERS, METHODS, PUBLISHED, SHOWN, Published, published
+from residua.study.real import Rows, as_rows
 from residua.tables import read_csv
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Rows = list[dict[str, Any]]
 Frames = dict[str, "pd.DataFrame"]
 # Rows of a small table are replaced by new ones of the same data and learner.
 KEY = ["data", "learner"]
@@ -66,11 +66,11 @@ class Item:
     @property
     def verdicts(self) -> list[Verdict]:
         """Return what the paper says of this table or figure, and whether it came out."""
-        known, orderings = published(self.name), _rows(self.orderings)
+        known, orderings = published(self.name), as_rows(self.orderings)
         if self.is_figure:
-            claims = _rows(real.claims(self.name, self.frame))
+            claims = as_rows(real.claims(self.name, self.frame))
             return [*_about_features(claims), *_about_steadiness(orderings)]
-        frame = _rows(self.frame)
+        frame = as_rows(self.frame)
         return [
             *_about_errors(frame),
             *_about_prediction(known, orderings),
@@ -149,7 +149,7 @@ def item(name: str, mode: str, found: Frames) -> Item:
     if name == known.table:
         frame = real.table(name, found["errors"], mode)
         notes += [note for note in dict.fromkeys(frame["note"]) if note and note not in notes]
-        notes += _side_by_side(_rows(frame)) if mode == "ours" else []
+        notes += _side_by_side(as_rows(frame)) if mode == "ours" else []
     else:
         frame = found["frequencies"]
     if "NN" not in set(frame["learner"]):
@@ -163,11 +163,6 @@ def _known(name: str) -> Published:
     if name not in ITEMS:
         raise InputError(f"Give '{known.table}' or '{known.figure}' rather than '{name}'.")
     return known
-
-
-def _rows(frame: pd.DataFrame) -> Rows:
-    rows: Rows = frame.to_dict("records")  # type: ignore[assignment]
-    return rows
 
 
 def _about_errors(rows: Rows) -> Iterator[Verdict]:
@@ -203,7 +198,7 @@ def _about_prediction(known: Published, rows: Rows) -> Iterator[Verdict]:
             f"{row['learner']}: GCM's features predict {words} LOCO's",
             f"LOCO's error less GCM's is {_mean(row, 'gap')}, GCM's is lower in "
             f"{100 * row['gcm_better']:.0f}% of the draws",
-            real.compared(row["gap"], row["gap_sd"], row["draws"]) == expected,
+            real.compared(row, "gap") == expected,
         )
 
 
@@ -220,7 +215,8 @@ def _about_the_best(known: Published, rows: Rows) -> Iterator[Verdict]:
 
 def _mean(row: dict[str, Any], name: str) -> str:
     """Return a mean over draws ± its standard error."""
-    return f"{row[name]:.2g} ± {row[f'{name}_sd'] / row['draws'] ** 0.5:.2g}"
+    mean, error = real.mean_and_error(row, name)
+    return f"{mean:.2g} ± {error:.2g}"
 
 
 def _about_features(rows: Rows) -> Iterator[Verdict]:
@@ -241,5 +237,5 @@ def _about_steadiness(rows: Rows) -> Iterator[Verdict]:
             f"{row['learner']}: GCM is steadier than LOCO",
             f"selected on some parts but not on all: {gcm:.1f} features against {loco:.1f}, "
             f"LOCO's less GCM's {_mean(row, 'steadier')}",
-            real.compared(row["steadier"], row["steadier_sd"], row["draws"]) == "better",
+            real.compared(row, "steadier") == "better",
         )

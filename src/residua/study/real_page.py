@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from residua import datasets
 from residua.errors import InputError
+from residua.refit import MOST_DRAWS
 from residua.study import real
 from residua.study.published import LEARNERS, METHODS, PUBLISHED, SHOWN, Published, published
-from residua.study.real import DEFAULT
-from residua.study.real_items import Rows
+from residua.study.real import DEFAULT, Rows, as_rows
 from residua.tables import read_csv
 
 if TYPE_CHECKING:
@@ -125,17 +125,20 @@ def page(folder: Path) -> str:
 
 
 class _Tables:
-    """The tables in a folder, read when they are asked for."""
+    """The tables in a folder, each read once, when it is asked for."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.known: dict[str, pd.DataFrame] = {}
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return a table, or raise which command makes it."""
-        path = self.folder / f"{name}.csv"
-        if not path.is_file():
-            raise InputError(f"There is no {path}. Make it with: python tools/real_data.py all")
-        return read_csv(path)
+        if name not in self.known:
+            path = self.folder / f"{name}.csv"
+            if not path.is_file():
+                raise InputError(f"There is no {path}. Make it with: python tools/real_data.py all")
+            self.known[name] = read_csv(path)
+        return self.known[name]
 
     def has(self, name: str, data: str) -> bool:
         """Return whether a table is there and has rows of a data set."""
@@ -147,23 +150,18 @@ class _Tables:
         frame = self.frame(name)
         for column, value in where.items():
             frame = frame[frame[column] == value]
-        found: Rows = frame.to_dict("records")  # type: ignore[assignment]
-        return found
+        return as_rows(frame)
 
     def compared(self, name: str) -> Rows:
         """Return errors beside the paper's, data by data."""
-        frame = self.frame(name)
-        found: Rows = []
-        for data, own in frame.groupby("data", sort=False):
-            found += real.table(str(data), own).to_dict("records")  # type: ignore[arg-type]
-        return found
+        parts = self.frame(name).groupby("data", sort=False)
+        return [row for data, own in parts for row in as_rows(real.table(str(data), own))]
 
     def claims(self, mode: str, known: Published) -> Rows:
         """Return what the paper says that methods find, with how often they select it."""
         rates = self.frame(f"{mode}_frequencies")
         found = real.claims(known.table, rates[rates["data"] == known.dataset])
-        rows: Rows = found[found["expected"]].to_dict("records")  # type: ignore[assignment]
-        return rows
+        return as_rows(found[found["expected"]])
 
     def tests(self, known: Published, *, grouped: bool = False, other: bool = False) -> Rows:
         """Return the tests on all rows of a data set."""
@@ -187,8 +185,13 @@ def _number(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
-def _error(value: float, error: float) -> str:
-    return f"{_number(value)} ± {error:.2g}"
+def _theirs(row: dict[str, Any]) -> str:
+    """Return a published error with as many digits as the paper has."""
+    return f"{_number(row['paper'])} ± {row['paper_se']:g}"
+
+
+def _ours(row: dict[str, Any]) -> str:
+    return f"{_number(row['ours'])} ± {row['ours_se']:.2g}"
 
 
 def _head(read: _Tables) -> Iterator[str]:
@@ -254,9 +257,8 @@ def _in_short(read: _Tables) -> Iterator[str]:
             "library warns of."
         )
     for known in tested:
-        if again := read.tests(known, other=True):
-            words = _said(_statements(read, known, other=True))
-            yield f"- {known.title}, with {_units(known, again)} as units: {words}."
+        for units, words in _otherwise(read, known):
+            yield f"- {known.title}, with {units} as units: {words}."
     for learner in (*LEARNERS, DEFAULT[0]):
         own = [
             row for known in tested for row in read.tests(known)
@@ -271,7 +273,7 @@ def _in_short(read: _Tables) -> Iterator[str]:
 
 
 def _counted(pairs: Rows, name: str) -> str:
-    found = [real.compared(row[name], row[f"{name}_sd"], row["draws"]) for row in pairs]
+    found = [real.compared(row, name) for row in pairs]
     return f"{found.count('better')}, the reverse on {found.count('worse')}"
 
 
@@ -284,8 +286,8 @@ def _agreement(read: _Tables) -> Iterator[str]:
             PUBLISHED[row["table"]].title,
             row["learner"],
             SHOWN[row["method"]],
-            f"{_number(row['paper'])} ± {row['paper_se']:g}",
-            _error(row["ours"], row["ours_se"]),
+            _theirs(row),
+            _ours(row),
             f"{row['spread']:.2g} ({_number(row['low'])} to {_number(row['high'])})",
             str(row["seeds"]),
             f"{row['in_paper_se']:+.1f}",
@@ -309,11 +311,9 @@ def _cannot(read: _Tables) -> Iterator[str]:
     shown = []
     for row in [*stated, *others]:
         if row["data"] in {other["data"] for other in others}:
-            stated_error = f"{_number(row['paper'])} ± {row['paper_se']:g}"
-            ours = _error(row["ours"], row["ours_se"])
             gap = f"{row['in_paper_se']:+.1f}"
             what = [row["data"], f"`{row['setting']}`", SHOWN[row["method"]]]
-            shown.append([*what, stated_error, ours, str(row["seeds"]), gap])
+            shown.append([*what, _theirs(row), _ours(row), str(row["seeds"]), gap])
     shown.sort(key=lambda cells: cells[0])
     yield from _table(["data", "setting", "method", "paper", "ours", "draws", "in SE"], shown)
     for known in PUBLISHED.values():
@@ -327,9 +327,8 @@ def _networks(read: _Tables) -> Iterator[str]:
     yield NETWORKS
     frame = read.frame("networks_epochs")
     marks = [c for c in frame.columns if c.startswith("epochs_")]
-    rows: Rows = frame.to_dict("records")  # type: ignore[assignment]
     shown = []
-    for row in rows:
+    for row in as_rows(frame):
         known = published(row["data"])
         paper = " / ".join(_number(known.error("NN", m)[0]) for m in METHODS)
         shown.append([row["data"], row["standardised"], *(_number(row[m]) for m in marks), paper])
@@ -342,8 +341,8 @@ def _networks(read: _Tables) -> Iterator[str]:
             row["data"],
             row["setting"],
             SHOWN[row["method"]],
-            f"{_number(row['paper'])} ± {row['paper_se']:g}",
-            _error(row["ours"], row["ours_se"]),
+            _theirs(row),
+            _ours(row),
             f"{row['in_paper_se']:+.1f}",
             str(row["seeds"]),
         ]
@@ -454,15 +453,20 @@ def _of_data(read: _Tables, known: Published) -> Iterator[str]:
     yield ""
     for claim in dict.fromkeys(one.claim for one in statements):
         yield f"- {claim}: {_said([one for one in statements if one.claim == claim])}."
-    if again := read.tests(known, other=True):
-        words = _said(_statements(read, known, other=True))
-        yield f"- With {_units(known, again)} as units instead: {words}."
+    for units, words in _otherwise(read, known):
+        yield f"- With {units} as units instead: {words}."
     yield from _changes(read, known.dataset, tests)
     yield from _by_default(read, known)
     yield ""
     columns = ["feature", "learner", "method", "paper's mode", "ours", "adj. p",
                "adj. p, best other", "verdict"]  # fmt: skip
     yield from _table(columns, [one.cells for one in statements])
+
+
+def _otherwise(read: _Tables, known: Published) -> Iterator[tuple[str, str]]:
+    """Yield the other units that could be taken, and how the verdicts count with them."""
+    if tests := read.tests(known, other=True):
+        yield _units(known, tests), _said(_statements(read, known, other=True))
 
 
 def _units(known: Published, tests: Rows) -> str:
@@ -477,7 +481,9 @@ def _key(row: dict[str, Any]) -> tuple[str, str, str]:
 
 def _changes(read: _Tables, data: str, tests: Rows) -> Iterator[str]:
     """Yield which features the paper's mode calls stable and the tests do not, and the reverse."""
-    stable = {_key(r) for r in read.rows("paper_frequencies", data=data) if r["stable"] > 0.5}
+    stable = {
+        _key(r) for r in read.rows("paper_frequencies", data=data) if r["stable"] > MOST_DRAWS
+    }
     rejected = {_key(row) for row in tests if row["selected"]}
     for learner in LEARNERS:
         for method in METHODS:

@@ -44,8 +44,7 @@ def _found(name: str, run: Run) -> real_items.Frames:
             name, mode=run.mode, fast=run.fast, seeds=run.repeats or usual, seed=run.seed,
             n_jobs=run.n_jobs, progress=_progress(name, run),
         )  # fmt: skip
-    found: real_items.Frames = run.real[key]
-    return found
+    return run.real[key]
 
 
 def _progress(name: str, run: Run) -> Progress | None:

@@ -58,7 +58,7 @@ class Run:
     progress: Callable[[str], Callable[[Standing], None] | None] | None = None
     repeats: int | None = None
     known: dict[tuple[str, str], Results] = field(default_factory=dict)
-    real: dict[tuple[str, str], Any] = field(default_factory=dict)
+    real: dict[tuple[str, str], dict[str, pd.DataFrame]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
