@@ -55,8 +55,9 @@ def test_clustered_errors_are_the_sums_by_hand():
     scores, clusters = rng.normal(size=(60, 2)), rng.integers(0, 12, 60)
     centred = scores - scores.mean(axis=0)
     sums = np.array([centred[clusters == c].sum(axis=0) for c in range(12)])
-    assert np.allclose(standard_error(scores, clusters), np.sqrt((sums**2).sum(axis=0)) / 60)
-    assert np.allclose(np.diag(covariance(scores, clusters)), (sums**2).sum(axis=0) / 3600)
+    squares = 12 / 11 * (sums**2).sum(axis=0)
+    assert np.allclose(standard_error(scores, clusters), np.sqrt(squares) / 60)
+    assert np.allclose(np.diag(covariance(scores, clusters)), squares / 3600)
 
 
 def test_the_interval_of_several_columns_inverts_the_noncentral_chi_squared():

@@ -21,15 +21,18 @@ from residua.fitting import COMPILED
 from residua.inference import (
     ALTERNATIVES,
     Tests,
+    agreeing,
     combine_repeats,
-    covariance,
     either_p,
+    interval,
     mean_test,
     normal_quantile,
 )
+from residua.inference import correlation as correlation_of
 from residua.learners import Learner
 from residua.methods import AnyMethod, Chooser, Combination, Method
 from residua.methods.choice import Choice
+from residua.methods.few_rows import steadied
 from residua.quality import quality_table
 from residua.randomness import stream
 from residua.residuals import Residuals
@@ -147,8 +150,11 @@ def conclude(
             continue
         per_repeat = [score(method, residuals, options, r) for r, residuals in enumerate(fitted)]
         tests = [_test(method, fitted[r], s, options, r) for r, s in enumerate(per_repeat)]
-        combined = combine_repeats(tests, _alternative(method, options))
-        tables.append(_rows(method, fitted, combined, options))
+        degrees = None if method.degrees is None else method.degrees(fitted[0])
+        alternative = _alternative(method, options)
+        bounds = method.bounds(fitted[0])
+        combined = combine_repeats(tests, alternative, options.confidence, degrees, bounds)
+        tables.append(_rows(method, fitted, per_repeat, combined, options))
         scores[method.name] = _mean_over_repeats(fitted, per_repeat)
     table = pd.concat(tables, ignore_index=True)
     quality = quality_table(fitted, learner, left)
@@ -173,7 +179,16 @@ def conclude(
 
 def score(method: Method, residuals: Residuals, options: Options, repeat: int) -> Array:
     """Return a method's scores: what each row says of each feature."""
-    return method.score(residuals, stream(options.seed, method.name, repeat))
+    scores = method.score(residuals, stream(options.seed, method.name, repeat))
+    if options.paper:
+        return scores
+    return steadied(
+        method,
+        residuals,
+        scores,
+        _alternative(method, options),
+        lambda: stream(options.seed, method.name, "permuted", repeat),
+    )
 
 
 def _test(
@@ -191,6 +206,7 @@ def _test(
         factor=method.factor,
         confidence=options.confidence,
         clusters=residuals.clusters,
+        bounds=method.bounds(residuals),
     )
 
 
@@ -213,7 +229,11 @@ def _mean_over_repeats(fitted: Sequence[Residuals], per_repeat: list[Array]) -> 
 
 
 def _rows(
-    method: Method, fitted: Sequence[Residuals], tests: Tests, options: Options
+    method: Method,
+    fitted: Sequence[Residuals],
+    scores: Sequence[Array],
+    tests: Tests,
+    options: Options,
 ) -> pd.DataFrame:
     """Return the tidy rows of one method."""
     import pandas as pd
@@ -225,6 +245,7 @@ def _rows(
     adjusted = adjust(p_value, options.correction)
     unit = np.median([method.unit(residuals) for residuals in fitted], axis=0)
     degrees = np.ones(data.n_features, int) if method.degrees is None else method.degrees(fitted[0])
+    effect_low, effect_high = _effect_interval(method, fitted, scores, tests, unit, options)
 
     def where_ok(values: Array) -> Array:
         return np.where(ok, values, 0.0)
@@ -244,10 +265,39 @@ def _rows(
             "status": status,
             "df": np.where(ok, degrees, 0),
             "effect": where_ok(tests.estimate / unit),
-            "effect_low": where_ok(tests.low / unit),
-            "effect_high": where_ok(tests.high / unit),
+            "effect_low": where_ok(effect_low),
+            "effect_high": where_ok(effect_high),
         }
     )
+
+
+def _effect_interval(
+    method: Method,
+    fitted: Sequence[Residuals],
+    scores: Sequence[Array],
+    tests: Tests,
+    unit: Array,
+    options: Options,
+) -> tuple[Array, Array]:
+    """Return the ends of each effect's interval; of a correlation, from Fisher's scale."""
+    low, high = tests.low / unit, tests.high / unit
+    if method.fisher is None or options.paper:
+        return low, high
+    found = [method.fisher(residuals, s) for residuals, s in zip(fitted, scores, strict=True)]
+    z, errors = (np.array([one[part] for one in found]) for part in (0, 1))
+    centre = z.mean(axis=0)
+    error = np.sqrt(np.mean(errors**2 + (z - centre) ** 2, axis=0))
+    alternative = _alternative(method, options)
+    widest = np.full_like(centre, np.inf)
+    ends = interval(
+        centre, error, alternative, options.confidence, fitted[0].freedom, (-widest, widest)
+    )
+    known = np.isfinite(centre) & ~tests.is_zero
+    low, high = (
+        np.where(known, np.tanh(end), given) for end, given in zip(ends, (low, high), strict=True)
+    )
+    effect = tests.estimate / unit
+    return agreeing(low, high, effect, tests.p_value, alternative, options.confidence)
 
 
 def _selected(
@@ -289,8 +339,7 @@ def _correlation(
         return found
     usable = np.logical_and.reduce([(p["status"] == "ok") & (p["df"] <= 1) for p in parts])
     for j in np.flatnonzero(usable):
-        C = covariance(np.column_stack([two_sided[:, j], one_sided[:, j]]), fitted[0].clusters)
-        found[j] = C[0, 1] / np.sqrt(C[0, 0] * C[1, 1])
+        found[j] = correlation_of(two_sided[:, j], one_sided[:, j], fitted[0].clusters)
     return found
 
 

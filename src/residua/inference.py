@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]
+# The least and the largest number that each estimate can be.
+Bounds = tuple[Array, Array]
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 # Scores that vary by less than this share of their scale vary by rounding alone.
@@ -48,16 +50,32 @@ def standard_error(scores: Array, clusters: Whole | None = None) -> Array:
     if clusters is None:
         spread = [scores[:, some].std(axis=0) for some in column_blocks(*scores.shape)]
         return np.asarray(np.concatenate(spread) / np.sqrt(len(scores)))
-    sums = _cluster_sums(scores, clusters)
-    return np.asarray(np.sqrt(np.square(sums).sum(axis=0)) / len(scores))
+    sums, count = _cluster_sums(scores, clusters), n_clusters(clusters)
+    return np.asarray(np.sqrt(count / (count - 1) * np.square(sums).sum(axis=0)) / len(scores))
 
 
 def covariance(scores: Array, clusters: Whole | None = None) -> Array:
     """Return the covariance of the scores' means; rows of a cluster may depend on each other."""
     centred = scores - scores.mean(axis=0)
     if clusters is not None:
-        centred = _cluster_sums(scores, clusters)
+        count = n_clusters(clusters)
+        centred = np.sqrt(count / (count - 1)) * _cluster_sums(scores, clusters)
     return np.asarray(centred.T @ centred / len(scores) ** 2)
+
+
+def n_clusters(clusters: Whole) -> int:
+    """Return how many clusters there are among some rows."""
+    return len(np.unique(clusters))
+
+
+def correlation(scores: Array, rival: Array, clusters: Whole | None = None) -> float:
+    """Return the correlation of the means of two columns of scores, whatever their units."""
+    pair = np.column_stack([scores, rival])
+    spread = pair.std(axis=0)
+    if not (spread > 0).all():
+        return 0.0
+    C = covariance(pair / spread, clusters)
+    return float(C[0, 1] / np.sqrt(C[0, 0] * C[1, 1]))
 
 
 def _cluster_sums(scores: Array, clusters: Whole) -> Array:
@@ -75,29 +93,101 @@ def mean_test(
     factor: float = 1.0,
     confidence: float = 0.95,
     clusters: Whole | None = None,
+    bounds: Bounds | None = None,
 ) -> Tests:
     """Return the test that each feature's scores have mean zero.
 
     `degrees` above 1 mark features of several columns: their scores are the combination whose
     squared statistic is the quadratic form, so p and interval are those of a χ². `factor`
-    multiplies the statistic before it is referred to the normal (LOCO's signed root).
+    multiplies the statistic before it is referred to the normal (LOCO's signed root). With
+    clusters the reference is Student's t with one degree of freedom less than there are clusters,
+    and for several columns the F of Hotelling's T². The interval of a one-sided test has one end;
+    the other is the least or the largest number that the estimate could be (`bounds`).
     """
     estimate = scores.mean(axis=0)
     error = standard_error(scores, clusters)
     is_zero = error * np.sqrt(len(scores)) <= ROUNDING * scale
     estimate, error = np.where(is_zero, 0.0, estimate), np.where(is_zero, 0.0, error)
     ratio = factor * np.divide(estimate, error, out=np.zeros_like(estimate), where=error > 0)
-    p_value = normal_p(ratio, alternative)
-    reach = quantile(0.5 + confidence / 2) * error
-    low, high = estimate - reach, estimate + reach
+    freedom = np.inf if clusters is None else n_clusters(clusters) - 1.0
+    p_value = student_p(ratio, alternative, freedom)
+    low, high = interval(estimate, error, alternative, confidence, freedom, bounds)
     statistic = ratio.copy()
     for j, df in enumerate([] if degrees is None else degrees.tolist()):
         if df > 1:
-            statistic[j] = ratio[j] ** 2
-            p_value[j] = chi_squared_p(statistic[j], df)
+            p_value[j], statistic[j] = _form_test(ratio[j] ** 2, df, freedom)
             low[j], high[j] = _interval_of_length(estimate[j], statistic[j], df, confidence)
+    low, high = agreeing(low, high, estimate, p_value, alternative, confidence)
     p_value[is_zero] = 1.0
+    low, high = (np.where(is_zero, 0.0, end) for end in (low, high))
     return Tests(estimate, error, statistic, p_value, low, high, is_zero)
+
+
+def _form_test(squared: float, degrees: int, freedom: float) -> tuple[float, float]:
+    """Return the p-value of a quadratic form, and the χ² of the same p-value."""
+    if np.isinf(freedom):
+        return chi_squared_p(squared, degrees), squared
+    from scipy.stats import chi2, f
+
+    left = max(freedom + 1 - degrees, 1.0)
+    p = max(float(f.sf(squared * left / (degrees * freedom), degrees, left)), SMALLEST_P)
+    return p, float(chi2.isf(p, degrees))
+
+
+def interval(
+    estimate: Array,
+    error: Array,
+    alternative: str,
+    confidence: float,
+    freedom: float = np.inf,
+    bounds: Bounds | None = None,
+) -> tuple[Array, Array]:
+    """Return the ends of an interval; a one-sided test has one end, and a bound for the other.
+
+    >>> interval(np.zeros(1), np.ones(1), "greater", 0.95, bounds=(np.zeros(1), np.ones(1)))[1]
+    array([1.])
+    """
+    tail = (1 - confidence) / (2 if alternative == "two-sided" else 1)
+    reach = quantile(1 - tail, freedom) * error
+    low, high = estimate - reach, estimate + reach
+    if bounds is None or alternative == "two-sided":
+        return low, high
+    least, most = bounds
+    return (
+        (low, np.maximum(most, estimate))
+        if alternative == "greater"
+        else (np.minimum(least, estimate), high)
+    )
+
+
+def agreeing(
+    low: Array,
+    high: Array,
+    estimate: Array,
+    p_value: Array,
+    alternative: str,
+    confidence: float,
+) -> tuple[Array, Array]:
+    """Return an interval that holds its estimate, and 0 just where the p-value says so.
+
+    An interval of another scale, or of several cross-fits, may miss that by a little: its end next
+    to zero is moved.
+    """
+    from scipy.stats import norm
+
+    sides = 2 if alternative == "two-sided" else 1
+    low, high = np.minimum(low, estimate), np.maximum(high, estimate)
+    found = (p_value < 1 - confidence) & (estimate != 0)
+    score = np.maximum(norm.isf(np.minimum(p_value, 0.5) / sides), 1e-300)
+    near = estimate * np.clip(1 - norm.isf((1 - confidence) / sides) / score, 1e-9, 1.0)
+    up = (
+        (estimate > 0)
+        if alternative == "two-sided"
+        else np.full(len(estimate), alternative[0] == "g")
+    )
+    low = np.where(found & up & (low <= 0), near, np.where(~found & (low > 0), 0.0, low))
+    high = np.where(found & ~up & (high >= 0), near, np.where(~found & (high < 0), 0.0, high))
+    return low, high
 
 
 def normal_p(ratio: Array, alternative: str) -> Array:
@@ -106,12 +196,18 @@ def normal_p(ratio: Array, alternative: str) -> Array:
     >>> normal_p(np.array([0.0, 40.0]), "two-sided")
     array([1.e+000, 5.e-324])
     """
-    from scipy.stats import norm
+    return student_p(ratio, alternative, np.inf)
 
+
+def student_p(ratio: Array, alternative: str, freedom: float) -> Array:
+    """Return p-values by Student's t; with infinite degrees of freedom it is the normal."""
+    from scipy.stats import norm, t
+
+    law = norm if np.isinf(freedom) else t(freedom)
     if alternative == "two-sided":
-        p = 2 * norm.sf(np.abs(ratio))
+        p = 2 * law.sf(np.abs(ratio))
     else:
-        p = norm.sf(ratio) if alternative == "greater" else norm.cdf(ratio)
+        p = law.sf(ratio) if alternative == "greater" else law.cdf(ratio)
     return np.maximum(p, SMALLEST_P)
 
 
@@ -151,11 +247,11 @@ def normal_quantile(p_value: Array) -> Array:
     return np.asarray(norm.isf(p_value))
 
 
-def quantile(level: float) -> float:
-    """Return a normal quantile."""
-    from scipy.stats import norm
+def quantile(level: float, freedom: float = np.inf) -> float:
+    """Return a quantile of the normal, or of Student's t."""
+    from scipy.stats import norm, t
 
-    return float(norm.ppf(level))
+    return float(norm.ppf(level) if np.isinf(freedom) else t.ppf(level, freedom))
 
 
 def _interval_of_length(
@@ -184,13 +280,20 @@ def _noncentrality(statistic: float, degrees: int, level: float) -> float:
     return float(brentq(lambda x: ncx2.cdf(statistic, degrees, x) - level, 1e-12, top))
 
 
-def combine_repeats(tests: list[Tests], alternative: str = "two-sided") -> Tests:
+def combine_repeats(
+    tests: list[Tests],
+    alternative: str = "two-sided",
+    confidence: float = 0.95,
+    degrees: Whole | None = None,
+    bounds: Bounds | None = None,
+) -> Tests:
     """Return one test from several cross-fits of the same data: their mean.
 
     p-values are averaged as normal scores, with the sign of the estimate where the test has two
     sides. All cross-fits' statistics are sums over the same rows, so that they are jointly normal
     and their mean has a variance of at most 1: its p-value is one, and hangs less on the draws of
-    folds than the median's. A cross-fit whose models say nothing at all (p = 1) counts as .99.
+    folds than the median's. A cross-fit whose models say nothing at all (p = 1) counts as .99. The
+    standard error, which the interval uses, has the spread between cross-fits in it.
     """
     if len(tests) == 1:
         return tests[0]
@@ -199,16 +302,23 @@ def combine_repeats(tests: list[Tests], alternative: str = "two-sided") -> Tests
     estimate = estimates.mean(axis=0)
     p_values, is_zero = np.array([t.p_value for t in tests]), np.all([t.is_zero for t in tests], 0)
     if alternative == "two-sided":
-        scores = np.sign(estimates) * normal_quantile(p_values / 2)
+        scores, sided = np.sign(estimates) * normal_quantile(p_values / 2), "two-sided"
     else:
-        scores = normal_quantile(np.minimum(p_values, LARGEST_P))
-        alternative = "greater"
+        scores, sided = normal_quantile(np.minimum(p_values, LARGEST_P)), "greater"
+    p_value = np.where(is_zero, 1.0, normal_p(scores.mean(axis=0), sided))
+    error = np.sqrt(np.mean(errors**2 + (estimates - estimate) ** 2, axis=0))
+    low, high = interval(estimate, error, alternative, confidence, bounds=bounds)
+    if degrees is not None:  # the interval of a length is none around it
+        is_length = degrees > 1
+        low = np.where(is_length, np.mean([t.low for t in tests], axis=0), low)
+        high = np.where(is_length, np.mean([t.high for t in tests], axis=0), high)
+    low, high = agreeing(low, high, estimate, p_value, alternative, confidence)
     return Tests(
         estimate,
-        np.sqrt(np.mean(errors**2 + (estimates - estimate) ** 2, axis=0)),
+        error,
         np.mean([t.statistic for t in tests], axis=0),
-        np.where(is_zero, 1.0, normal_p(scores.mean(axis=0), alternative)),
-        np.mean([t.low for t in tests], axis=0),
-        np.mean([t.high for t in tests], axis=0),
+        p_value,
+        np.where(is_zero, 0.0, low),
+        np.where(is_zero, 0.0, high),
         is_zero,
     )

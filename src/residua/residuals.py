@@ -129,6 +129,11 @@ class Residuals:
     def clusters(self) -> Rows | None:
         return None if self.data.clusters is None else self.data.clusters[self.rows]
 
+    @property
+    def freedom(self) -> float:
+        """Return the degrees of freedom of errors: clusters less one, or as good as all."""
+        return np.inf if self.clusters is None else len(np.unique(self.clusters)) - 1.0
+
     def weighted(self, scores: Array) -> Array:
         """Return scores whose plain mean and sd are the weighted mean and its sd.
 

@@ -90,7 +90,7 @@ class Result:
         for line in self.table.to_dict(orient="records"):
             by_feature[line["feature"]].append(line)
         lines = sorted(by_feature.values(), key=_clearest)
-        return pd.DataFrame([_verdict(tests) for tests in lines])
+        return pd.DataFrame([_verdict(tests, self.about["methods"]) for tests in lines])
 
     def __str__(self) -> str:
         lines = [self.headline, "", plain_table(self.verdicts)]
@@ -224,13 +224,18 @@ def _unpacked(stored: Mapping[str, Any]) -> NDArray[Any]:
     return array.astype(stored["dtype"])
 
 
-def describe_effect(line: Any) -> str:
-    """Return an effect with its interval, or a dash where there is none."""
+def describe_effect(line: Any, alternative: str = "two-sided") -> str:
+    """Return an effect with its interval, or with its bound if the test has one side, or a dash."""
     if line["status"] != "ok" or _is_empty(line["effect"]):
         return "—"
-    if _is_empty(line["effect_low"]):
-        return f"{line['effect']:.3g}"
-    return f"{line['effect']:.3g} [{line['effect_low']:.3g}, {line['effect_high']:.3g}]"
+    effect, low, high = line["effect"], line["effect_low"], line["effect_high"]
+    if _is_empty(low):
+        return f"{effect:.3g}"
+    if alternative == "greater":
+        return f"{effect:.3g} (≥ {low:.3g})"
+    if alternative == "less":
+        return f"{effect:.3g} (≤ {high:.3g})"
+    return f"{effect:.3g} [{low:.3g}, {high:.3g}]"
 
 
 def describe_p(p: float | None) -> str:
@@ -254,12 +259,12 @@ def _clearest(tests: list[dict[Any, Any]]) -> tuple[float, float]:
     return min(p_values, default=0.0), -max(abs(test["statistic"]) for test in tests)
 
 
-def _verdict(tests: list[dict[Any, Any]]) -> dict[str, Any]:
+def _verdict(tests: list[dict[Any, Any]], sides: Mapping[str, str]) -> dict[str, Any]:
     """Return what the tests say of one feature, in a row for people."""
     row: dict[str, Any] = {"feature": tests[0]["feature"]}
     for test in tests:
         if not isnan(test["estimate"]):
-            row[test["method"]] = describe_effect(test)
+            row[test["method"]] = describe_effect(test, sides.get(test["method"], ""))
         if not isnan(test["p_value"]):
             row[f"{test['method']} p"] = describe_p(test["p_adjusted"])
     return {**row, "verdict": _in_words(tests)}

@@ -32,11 +32,11 @@ def test_folds_that_learn_from_each_other_reject_no_more_than_five_percent(n_fol
 
 
 def test_the_scores_of_a_linear_model_are_those_of_a_fit_by_hand():
-    X, y = with_even_effect(60)
-    half = [(np.arange(30, 60), np.arange(30))]
+    X, y = with_even_effect(600)
+    half = [(np.arange(300, 600), np.arange(300))]
     result = assess(X, y, learner="linear", methods=["pcm"], splits=half)
     (train, test), j = half[0], 1
-    A = np.column_stack([np.ones(60), X])
+    A = np.column_stack([np.ones(600), X])
     slope = np.linalg.lstsq(A[train], y[train], rcond=None)[0][1 + j]
     rest = np.delete(A, 1 + j, axis=1)
 
@@ -45,7 +45,7 @@ def test_the_scores_of_a_linear_model_are_those_of_a_fit_by_hand():
 
     expected = left(slope * X[:, j]) * left(y)
     np.testing.assert_allclose(result.scores["pcm"][:, j], expected, atol=1e-10)
-    z = np.sqrt(30) * expected.mean() / expected.std()
+    z = np.sqrt(300) * expected.mean() / expected.std()
     assert result.table["p_value"][j] == pytest.approx(norm.sf(z))
 
 

@@ -14,14 +14,28 @@ from residua.engines import Lazy
 from residua.errors import InputError, did_you_mean
 from residua.inference import Tests
 from residua.methods.dropout import dropout
-from residua.methods.gcm import correlation_scale, degrees_of_freedom, gcm, product_scale
+from residua.methods.gcm import (
+    correlation_scale,
+    degrees_of_freedom,
+    factors,
+    fisher_scale,
+    gcm,
+    product_scale,
+)
 from residua.methods.knockoffs import Knockoffs
 from residua.methods.lasso import Lasso
 from residua.methods.lazy import lazy, published_lazy
 from residua.methods.loco import VALIDITIES, loco, split_loco, zipper_loco
-from residua.methods.pcm import pcm
+from residua.methods.pcm import factors as pcm_factors
+from residua.methods.pcm import pcm, unexplained
 from residua.methods.permutation import permutation
-from residua.methods.weighted import basis_degrees, basis_gcm, weighted_gcm, weighted_test
+from residua.methods.weighted import (
+    basis_degrees,
+    basis_factors,
+    basis_gcm,
+    weighted_gcm,
+    weighted_test,
+)
 from residua.naming import read_call, split_names, with_settings
 from residua.residuals import Residuals
 
@@ -34,6 +48,26 @@ Test = Callable[[Residuals, Array, Generator, float], Tests]
 def loss_scale(residuals: Residuals) -> Array:
     """Return the loss of predicting the mean, for each feature: what gains are shares of."""
     return np.full(residuals.data.n_features, residuals.mean_loss)
+
+
+def loco_losses(residuals: Residuals) -> tuple[Array, Array]:
+    """Return the losses whose difference is LOCO's gain."""
+    return residuals.loss_given_rest, residuals.loss_given_all
+
+
+def dropout_losses(residuals: Residuals) -> tuple[Array, Array]:
+    """Return the losses whose difference is dropout's gain."""
+    return residuals.loss_dropped, residuals.loss_given_all
+
+
+def permutation_losses(residuals: Residuals) -> tuple[Array, Array]:
+    """Return the losses whose difference is permutation's gain."""
+    return residuals.loss_permuted, residuals.loss_given_all
+
+
+def lazy_losses(residuals: Residuals) -> tuple[Array, Array]:
+    """Return the losses whose difference is Lazy-VI's gain."""
+    return residuals.loss_lazy, residuals.loss_stepped
 
 
 def ones(residuals: Residuals) -> Array:
@@ -66,6 +100,24 @@ class Method:
     settings: Lazy | None = None
     test: Test | None = None
     held_out: bool = False
+    # What a row's score is a product of, or the losses whose difference it is; the estimate on
+    # Fisher's scale with its error, where it is a correlation; the largest estimate there can be.
+    factors: Callable[[Residuals, int], tuple[Array, Array]] | None = None
+    losses: Callable[[Residuals], tuple[Array, Array]] | None = None
+    fisher: Callable[[Residuals, Array], tuple[Array, Array]] | None = None
+    ceiling: Callable[[Residuals], Array] | None = None
+
+    def bounds(self, residuals: Residuals) -> tuple[Array, Array]:
+        """Return the least and the largest number that each estimate can be.
+
+        A gain is at most all of the loss without the feature, a product of residuals at most what
+        Cauchy and Schwarz allow, or all that the other features leave of y.
+        """
+        if self.losses is not None:
+            other, base = (losses.mean(axis=0) for losses in self.losses(residuals))
+            return np.broadcast_to(-base, other.shape), other
+        most = self.unit(residuals) if self.ceiling is None else self.ceiling(residuals)
+        return -most, most
 
     @property
     def alternative(self) -> str:
@@ -122,12 +174,15 @@ METHODS: dict[str, AnyMethod] = {
             unit=correlation_scale,
             degrees=degrees_of_freedom,
             zero="redundant",
+            factors=factors,
+            fisher=fisher_scale,
         ),
         Method(
             "loco",
             loco,
             needs=("y_given_all", "y_given_rest"),
             about="loss gained by refitting without the feature",
+            losses=loco_losses,
         ),
         Method(
             "pcm",
@@ -136,6 +191,8 @@ METHODS: dict[str, AnyMethod] = {
             about="like GCM, for a function of the feature that training rows suggest; sees even "
             "effects",
             held_out=True,
+            factors=pcm_factors,
+            ceiling=unexplained,
         ),
         Combination(
             "gcm+pcm",
@@ -166,18 +223,21 @@ METHODS: dict[str, AnyMethod] = {
             unit=ones,
             degrees=basis_degrees,
             zero="redundant",
+            factors=basis_factors,
         ),
         Method(
             "dropout",
             dropout,
             needs=("y_given_all", "y_dropped"),
             about="loss gained by setting the feature to its mean, without a refit",
+            losses=dropout_losses,
         ),
         Method(
             "permutation",
             permutation,
             needs=("y_given_all", "y_permuted"),
             about="loss gained by shuffling the feature, without a refit",
+            losses=permutation_losses,
         ),
         Method(
             "lazy",
@@ -186,6 +246,7 @@ METHODS: dict[str, AnyMethod] = {
             about="loss gained by a linearised refit without the feature; learner='network' only",
             learners=("network",),
             settings=Lazy(),
+            losses=lazy_losses,
         ),
         Chooser(
             "lasso",

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from residua.data import as_slice
-from residua.inference import column_blocks, covariance
+from residua.inference import column_blocks, covariance, standard_error
 from residua.residuals import Residuals
 
 Array = NDArray[np.float64]
@@ -125,7 +125,42 @@ def correlation_scale(residuals: Residuals) -> Array:
     scale = np.ones(residuals.data.n_features)
     for some in column_blocks(len(residuals.rows), len(single)):
         x, y = residuals.x_given_rest[:, columns[some]], residuals.y_given_rest[:, single[some]]
-        squares = (np.average(left**2, axis=0, weights=residuals.weights) for left in (x, y))
-        size = np.sqrt(np.prod(list(squares), axis=0))
+        of_x, of_y = (
+            np.sqrt(np.average(left**2, axis=0, weights=residuals.weights)) for left in (x, y)
+        )
+        size = of_x * of_y
         scale[single[some]] = np.where(size > 0, size, 1.0)
     return scale
+
+
+def fisher_scale(residuals: Residuals, scores: Array) -> tuple[Array, Array]:
+    """Return Fisher's z of each partial correlation and its error; NaN for several columns.
+
+    The error is that of a ratio: with ξ and ε of unit variance row i moves the correlation r by
+    ξε − r (ξ² + ε²)/2. What widened the spread of the scores widens it as well.
+    """
+    single, columns, _ = _by_width(residuals)
+    z, error = np.full((2, residuals.data.n_features), np.nan)
+    for some in column_blocks(len(residuals.rows), len(single)):
+        at = single[some]
+        x, y = residuals.x_given_rest[:, columns[some]], residuals.y_given_rest[:, at]
+        x, y = (_unit(left, residuals.weights) for left in (x, y))
+        products = residuals.weighted(x * y)
+        r = np.clip(products.mean(axis=0), -1 + 1e-12, 1 - 1e-12)
+        influence = residuals.weighted(x * y - r / 2 * (x**2 + y**2))
+        own, wider = products.std(axis=0), scores[:, at].std(axis=0)
+        unit = np.where(own > 0, correlation_scale(residuals)[at] * own, 1.0)
+        error[at] = standard_error(influence, residuals.clusters) / (1 - r**2) * wider / unit
+        z[at] = np.arctanh(r)
+    return z, error
+
+
+def _unit(values: Array, weights: Array | None) -> Array:
+    size = np.sqrt(np.average(values**2, axis=0, weights=weights))
+    return np.asarray(values / np.where(size > 0, size, 1.0))
+
+
+def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:
+    """Return what the scores of a feature are products of, (rows, columns) each."""
+    x, y = residuals.feature(j)
+    return (x if residuals.weights is None else residuals.weights[:, None] * x), y

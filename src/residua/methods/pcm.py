@@ -38,3 +38,19 @@ def pcm(residuals: Residuals, rng: Generator) -> Array:
         return scores
     mean = scores.mean(axis=0)
     return np.asarray(mean + SHARED * (scores - mean))
+
+
+def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:
+    """Return what the scores of a feature are products of, (rows, classes) each."""
+    f, y = (array[:, j].reshape(len(array), -1) for array in _pair(residuals))
+    return (f if residuals.weights is None else residuals.weights[:, None] * f), y
+
+
+def _pair(residuals: Residuals) -> tuple[Array, Array]:
+    return residuals.f_given_rest, residuals.y_given_rest
+
+
+def unexplained(residuals: Residuals) -> Array:
+    """Return the mean square of what is left of y without each feature: all it could explain."""
+    squares = residuals.y_given_rest**2
+    return np.asarray(squares.reshape(*squares.shape[:2], -1).sum(axis=2).mean(axis=0))

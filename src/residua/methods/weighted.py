@@ -21,7 +21,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from residua.inference import SMALLEST_P, Tests, normal_p, quantile, standard_error
-from residua.methods.gcm import combined, of_products
+from residua.methods.gcm import combined, factors, of_products
 from residua.residuals import Residuals
 
 Array = NDArray[np.float64]
@@ -140,3 +140,13 @@ def _with_square(residuals: Residuals, j: int) -> Array:
     square = residuals.square_given_rest[:, j]
     y = residuals.y_given_rest[:, j].reshape(len(square), -1)
     return np.hstack([products, residuals.weighted(square[:, None] * y)])
+
+
+def basis_factors(residuals: Residuals, j: int) -> tuple[Array, Array]:
+    """Return what the products of a feature and its square are made of."""
+    x, y = factors(residuals, j)
+    if len(residuals.data.features[j].columns) != 1:
+        return x, y
+    square = residuals.square_given_rest[:, [j]]
+    weights = residuals.weights
+    return np.hstack([x, square if weights is None else weights[:, None] * square]), y

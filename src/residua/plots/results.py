@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 SMALLEST_P = 1e-16
 GREY = "0.55"
+# The arm of an error bar that a one-sided test does not have.
+FAR_END = {"greater": 1, "less": 0}
 
 
 def forest(
@@ -32,6 +34,7 @@ def forest(
     ax = ax or new_axes(height=1.2 + 0.28 * max(1, len(own)))
     at = np.arange(len(own))
     ok = own["status"].eq("ok").to_numpy()
+    side = result.about["methods"][_method(result, method)]
     chosen = own["selected"].to_numpy(dtype=bool)
     for kept, colour, face in (
         (ok & chosen, COLOURS[0], COLOURS[0]),
@@ -41,6 +44,8 @@ def forest(
             own[name].to_numpy(float)[kept] for name in ("effect", "effect_low", "effect_high")
         )
         reach = np.nan_to_num(np.abs([effect - low, high - effect]), posinf=0.0)
+        if side in FAR_END:  # it is a bound, no estimate
+            reach[FAR_END[side]] = 0.0
         ax.errorbar(
             effect, at[kept], xerr=reach, fmt="o", ms=5, color=colour, mfc=face, capsize=0, lw=1.5
         )

@@ -183,13 +183,18 @@ def _mark(k: int) -> Any:
     return Markup(MARKS[k % len(MARKS)])
 
 
+OPEN_END = {"greater": "high", "less": "low"}
+
+
 def _forest(facts: dict[str, Any], k: int) -> dict[str, Any]:
     """Return where each effect and its interval lie, for one method."""
-    lines = []
+    lines, side = [], facts["methods"][k]["alternative"]
     for row in facts["verdicts"][:MOST_DRAWN]:
         test = row["tests"][k]
         if test["status"] == "ok" and test["effect"] is not None:
             ends = {"at": test["effect"], "low": test["effect_low"], "high": test["effect_high"]}
+            # The far end of a one-sided test is a bound, no estimate: its bar is open.
+            ends |= {OPEN_END[side]: None} if side in OPEN_END else {}
             line = {"label": row["feature"], "effect_text": test["effect_text"]}
             lines.append({**line, **ends, "selected": test["selected"]})
     return {"method": facts["methods"][k], **geometry.placed(lines)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from residua.report.alerts import all_alerts
@@ -69,20 +70,20 @@ def _method(result: Result, name: str) -> dict[str, Any]:
 def _verdicts(result: Result) -> list[dict[str, Any]]:
     tests: dict[str, list[dict[str, Any]]] = {name: [] for name in result.features}
     for line in result.lines:
-        tests[line["feature"]].append(_test(line))
+        tests[line["feature"]].append(_test(line, result.about["methods"]))
     for own in tests.values():
         own.sort(key=lambda test: test["method"].split("(")[0] != VERDICT)
     pairs = zip(result.verdicts["feature"], result.verdicts["verdict"], strict=True)
     return [{"feature": f, "verdict": verdict, "tests": tests[f]} for f, verdict in pairs]
 
 
-def _test(line: dict[Any, Any]) -> dict[str, Any]:
+def _test(line: dict[Any, Any], sides: Mapping[str, str]) -> dict[str, Any]:
     kept = ("method", "estimate", "std_error", "low", "high", "statistic", "p_value", "p_adjusted",
             "status", "df", "effect", "effect_low", "effect_high")  # fmt: skip
     return {
         **{name: line[name] for name in kept},
         "selected": bool(line["selected"]),
-        "effect_text": describe_effect(line),
+        "effect_text": describe_effect(line, sides.get(line["method"], "")),
         "p_text": _p_text(line),
     }
 

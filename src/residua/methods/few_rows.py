@@ -1,0 +1,109 @@
+"""Scores of tests that few rows carry, with the spread that permuted residuals give them.
+
+GCM and PCM are sums of products of residuals, which can be permuted (`residua.resampling`). With
+clusters they cannot, and a gain is no product: there the variance of the scores is only kept from
+falling below what it would be if the two residuals had nothing to do with each other. For a
+squared loss a model that moves its prediction by h gains 2hε − h², of variance 4h²σ²; for a
+log-loss it is p(1 − p) times the squared difference of the two gains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from residua.inference import standard_error
+from residua.resampling import (
+    Shuffles,
+    floor_factor,
+    form_factor,
+    is_far_from_normal,
+    product_factor,
+)
+from residua.residuals import Residuals
+
+if TYPE_CHECKING:
+    from residua.methods import Method
+
+Array = NDArray[np.float64]
+
+
+def steadied(
+    method: Method,
+    residuals: Residuals,
+    scores: Array,
+    alternative: str,
+    draw: Callable[[], Generator],
+) -> Array:
+    """Return the scores, those of a feature further from their mean where few rows carry them."""
+    if method.factors is not None:
+        factor = _of_products(method, residuals, scores, alternative, draw)
+    elif method.losses is not None:
+        factor = _of_gains(method, residuals, scores)
+    else:
+        return scores
+    if (factor == 1).all():
+        return scores
+    mean = scores.mean(axis=0)
+    return np.asarray(mean + factor * (scores - mean))
+
+
+def _of_products(
+    method: Method,
+    residuals: Residuals,
+    scores: Array,
+    alternative: str,
+    draw: Callable[[], Generator],
+) -> Array:
+    assert method.factors is not None
+    shuffles = Shuffles(residuals.fold, draw)
+    # Without degrees of freedom several columns are added up to one product.
+    degrees = [0] * scores.shape[1] if method.degrees is None else method.degrees(residuals)
+    found = np.ones(scores.shape[1])
+    for j, feature in enumerate(residuals.data.features):
+        if not feature.columns or residuals.failure(method.needs, j):
+            continue
+        x, y = method.factors(residuals, j)
+        if not is_far_from_normal(x, y):
+            continue
+        own, several = scores[:, j], degrees[j] > 0 and x.shape[1] * y.shape[1] > 1
+        if several and residuals.clusters is None:
+            found[j] = form_factor(x, y, own, int(degrees[j]), shuffles)
+        elif residuals.clusters is not None:
+            implied = float(((x**2).mean(axis=0) * (y**2).mean(axis=0)).sum())
+            found[j] = 1.0 if several else _floor(residuals, own, implied)
+        else:
+            found[j] = product_factor(x, y, own, shuffles, alternative)
+    return found
+
+
+def _of_gains(method: Method, residuals: Residuals, scores: Array) -> Array:
+    assert method.losses is not None
+    other, base = method.losses(residuals)
+    left = residuals.y_given_all.reshape(len(scores), -1)
+    variance = _of_log_loss if residuals.data.classes else _of_squared_loss
+    found = np.ones(scores.shape[1])
+    for j in range(scores.shape[1]):
+        implied = variance(other[:, j], base[:, 0])
+        if is_far_from_normal(np.sqrt(implied)[:, None], left):
+            found[j] = _floor(residuals, scores[:, j], float(implied.mean()))
+    return found
+
+
+def _floor(residuals: Residuals, scores: Array, implied: float) -> float:
+    error = float(standard_error(scores[:, None], residuals.clusters)[0])
+    return floor_factor(len(scores) * error**2, implied)
+
+
+def _of_squared_loss(other: Array, base: Array) -> Array:
+    """Return the variance of each row's gain; of two moves with these losses the smaller counts."""
+    return np.asarray(4 * (np.sqrt(other) - np.sqrt(base)) ** 2 * base.mean())
+
+
+def _of_log_loss(other: Array, base: Array) -> Array:
+    p, q = (np.clip(np.exp(-loss), 1e-9, 1 - 1e-9) for loss in (other, base))
+    return np.asarray(p * (1 - p) * np.log(q * (1 - p) / (p * (1 - q))) ** 2)
