@@ -176,7 +176,7 @@ def test_unit_weights_change_nothing_and_a_doubled_row_counts_twice_in_the_estim
 @pytest.mark.parametrize("name", ALL)
 def test_clusters_of_copies_have_the_standard_error_of_the_originals(name):
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(600, 3))
+    X = rng.uniform(-2, 2, size=(600, 3))
     y = X[:, 0] + rng.normal(size=600)
     options = {"learner": "linear", "methods": [name], "splits": "none"}
     if name == "permutation":
