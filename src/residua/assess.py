@@ -8,6 +8,7 @@ from typing import Any
 
 from residua.conclude import Options, choose, conclude
 from residua.data import Dataset
+from residua.encoding import encoded
 from residua.engines import Lazy, Plan, Progress
 from residua.errors import InputError, is_whole
 from residua.learners import Learner, get_learner
@@ -111,7 +112,7 @@ class Job:
     def plan(self, repeat: int, progress: Progress | None = None) -> Plan:
         """Return what one cross-fit has to fit: each model once, for all methods."""
         return Plan(
-            data=self.data,
+            data=self.data if self.options.paper else encoded(self.data),
             learner=self.learner,
             folds=make_splits(self.data, self.options.splits, self.options.seed, repeat),
             needs=frozenset(need for method in self.methods for need in method.needs),

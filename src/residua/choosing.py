@@ -262,7 +262,7 @@ class Contest:
         if key <= Y:
             loss = data.loss(prediction, test)
         else:
-            own = list(data.features[key].columns)
+            own = list(data.features[key].tested)
             gap = (data.X[:, own][test] - prediction) ** 2
             loss = (gap / self.spread[own]).mean(axis=1)
         if data.weights is not None:
@@ -278,7 +278,7 @@ class Contest:
         if key <= Y:
             left = np.reshape(data.left(prediction, test), (len(test), -1))
         else:
-            own = list(data.features[key].columns)
+            own = list(data.features[key].tested)
             left = (data.X[:, own][test] - prediction) / np.sqrt(self.spread[own])
         if data.weights is not None:
             left = left * np.sqrt(data.weights[test])[:, None]

@@ -409,7 +409,7 @@ def _about(
         "n_tested": len(_tested(fitted)),
         "n_features": data.n_features,
         "n_columns": int(data.X.shape[1]),
-        "columns": [list(feature.columns) for feature in data.features],
+        "columns": [list(feature.tested) for feature in data.features],
         "groups": {f.name: len(f.columns) for f in data.features if f.kind == "group"},
         "weighted": data.weights is not None,
         "clusters": 0 if data.clusters is None else int(data.clusters.max()) + 1,
@@ -450,7 +450,9 @@ def _alternative(method: AnyMethod, options: Options) -> str:
 
 def fingerprint(data: Dataset) -> str:
     """Return a short digest of the numbers that were tested."""
-    digest = hashlib.blake2b(np.ascontiguousarray(data.X).data, digest_size=8)
+    tested = sorted(column for feature in data.features for column in feature.tested)
+    X = data.X if len(tested) == data.X.shape[1] else data.X[:, tested]
+    digest = hashlib.blake2b(np.ascontiguousarray(X).data, digest_size=8)
     digest.update(np.ascontiguousarray(data.y).data)
     return digest.hexdigest()
 

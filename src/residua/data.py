@@ -26,6 +26,8 @@ Index = Rows | slice
 
 MIN_ROWS = 10
 MAX_LEVELS = 20
+# Levels of fewer rows than this are pooled where a category of many levels is tested.
+RARE = 10
 MAX_CLASSES = 50
 MIN_CLUSTERS = 5
 # Errors of scores are fourth powers of the numbers; beyond these they would overflow or vanish.
@@ -41,6 +43,22 @@ class Feature:
     name: str
     kind: str
     columns: tuple[int, ...]
+    # So many of its last columns tell of its many levels, for the models of others; they are not
+    # tested.
+    n_encoded: int = 0
+
+    @property
+    def tested(self) -> tuple[int, ...]:
+        """Return the columns that are predicted from the other features."""
+        return self.columns[: len(self.columns) - self.n_encoded]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A category of more levels than have a column: whose it is, and the level of each row."""
+
+    feature: int
+    code: Rows
 
 
 @dataclass(frozen=True)
@@ -61,6 +79,7 @@ class Dataset:
     weights: Array | None = None
     clusters: Rows | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
+    levels: tuple[Levels, ...] = field(default=(), compare=False)
 
     @classmethod
     def from_table(
@@ -101,6 +120,7 @@ class Dataset:
             weights=_weights(sample_weight, n_rows, cure),
             clusters=_clusters(clusters, n_rows),
             notes=tuple(_notes(encoded, X_columns, features, codes)),
+            levels=_levels(parts),
         )
 
     @property
@@ -265,6 +285,7 @@ class _Encoded:
     columns: list[Array]
     holes: list[NDArray[np.bool_] | None]
     note: str = ""
+    levels: Rows | None = None
 
 
 def _encode(name: str, raw: Column) -> _Encoded:
@@ -295,25 +316,32 @@ def _encode_numbers(name: str, values: Array) -> _Encoded:
 
 def _encode_labels(name: str, values: NDArray[Any]) -> _Encoded:
     """Return a 0/1 column for every level but the most common; gaps are a level too."""
-    labels = ["(missing)" if v is None else v for v in values]
-    counts = Counter(labels)
+    labels = np.array(["(missing)" if v is None else v for v in values], dtype=object)
+    counts = Counter(labels.tolist())
     what = f"Column '{short(name)}'"
-    note = ""
+    note, code = "", None
     if len(counts) > MAX_LEVELS:
-        kept = {v for v, count in ranked_levels(counts)[: MAX_LEVELS - 1] if count > 1}
-        labels = [v if v in kept else "(other)" for v in labels]
+        kept = _common_levels(counts)
+        code = np.unique(labels.astype(str), return_inverse=True)[1].astype(np.intp)
+        labels = np.array([v if v in kept else "(other)" for v in labels], dtype=object)
         note = (
-            f"{what} has {len(counts):,} levels: the {len(kept)} most common that occur more than "
-            "once are kept, the others count as one."
+            f"{what} has {len(counts):,} levels: {len(kept)} common ones are tested, the others "
+            "as one. Tests of other features adjust for all of them."
         )
-        counts = Counter(labels)
+        counts = Counter(labels.tolist())
     if len(counts) == 1:
         reason = "every row has a level of its own" if note else "it has one level"
         return _Encoded("constant", [], [], f"{what} is left out: {reason}.")
-    array = np.array(labels, dtype=object)
     levels = sorted(level for level, _ in ranked_levels(counts)[1:])
-    columns = [(array == level).astype(float) for level in levels]
-    return _Encoded("category", columns, [None] * len(columns), note)
+    columns = [(labels == level).astype(float) for level in levels]
+    return _Encoded("category", columns, [None] * len(columns), note, code)
+
+
+def _common_levels(counts: Counter[str]) -> set[str]:
+    """Return the levels that have a column: the most common, if possible of RARE rows or more."""
+    ranked = ranked_levels(counts)[: MAX_LEVELS - 1]
+    common = {v for v, count in ranked if count >= RARE}
+    return common or {v for v, count in ranked if count > 1}
 
 
 def ranked_levels(counts: Counter[str]) -> list[tuple[str, int]]:
@@ -392,6 +420,16 @@ def _laid_out(
         for name, (kind, _) in parts.items()
     )
     return np.ascontiguousarray(X), _stacked_holes(holes, n_rows), features
+
+
+def _levels(parts: Mapping[str, tuple[str, list[_Encoded]]]) -> tuple[Levels, ...]:
+    """Return the categories of many levels, by the number of their feature."""
+    return tuple(
+        Levels(j, member.levels)
+        for j, (_, members) in enumerate(parts.values())
+        for member in members
+        if member.levels is not None
+    )
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:

@@ -124,7 +124,7 @@ def _widest_column(residuals: Residuals, j: int) -> tuple[Array, Array]:
     """Return how far off each row of a feature is, and its values, of the column off most."""
     x, _ = residuals.feature(j)
     widest = int(np.argmax(x.var(axis=0)))
-    column = residuals.data.features[j].columns[widest]
+    column = residuals.data.features[j].tested[widest]
     return np.abs(x[:, widest]), residuals.data.X[residuals.rows, column]
 
 
@@ -173,7 +173,7 @@ def _explained_once(residuals: Residuals) -> Iterable[tuple[tuple[str, str], flo
             loss = arrays["loss_given_rest"][:, j]
             yield ("y given rest", feature.name), share(loss, residuals.mean_loss)
         if "x_given_rest" in arrays and ("x_given_rest", j) not in residuals.failures:
-            columns = list(feature.columns)
+            columns = list(feature.tested)
             spread = data.X[:, columns].var(axis=0)
             loss = (arrays["x_given_rest"][:, columns] ** 2 / spread).mean(axis=1)
             yield ("x given rest", feature.name), share(loss, 1.0)

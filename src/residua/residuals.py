@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residua.data import Dataset, Index, Rows, as_slice
+from residua.data import Dataset, Feature, Index, Rows, as_slice
+from residua.encoding import goes_with, widening, within
 from residua.engines import Choices, Outcome, Plan, Task, plain
 from residua.fitting import by_task, engine_for, run
 from residua.learners import Auto
@@ -52,7 +53,7 @@ class Residuals:
     the rows a model learned from, 0 where it was tested on those same rows. `learners` are those
     that each regression chose, fold by fold, where it had a choice; `choices` says how.
     `model_noise` is the share of noise in the predictions of each feature's two regressions,
-    where that was measured.
+    where that was measured; `widening` what taking means of levels off both costs their product.
     """
 
     data: Dataset
@@ -68,6 +69,7 @@ class Residuals:
     choices: Choices | None = None
     fold: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # that tested each row
     model_noise: Array | None = None
+    widening: Array | None = None
 
     @property
     def y_given_all(self) -> Array:
@@ -148,7 +150,7 @@ class Residuals:
 
     def feature(self, j: int) -> tuple[Array, Array]:
         """Return what is left of a feature, (n, columns), and of y given the rest, (n, classes)."""
-        x = self.x_given_rest[:, list(self.data.features[j].columns)]
+        x = self.x_given_rest[:, list(self.data.features[j].tested)]
         y = self.y_given_rest[:, j]
         return x, y.reshape(len(y), -1)
 
@@ -185,7 +187,43 @@ def fit_residuals(plan: Plan) -> Residuals:
             residuals = _with_targets(plan, residuals, need, targets)
     if plan.choices and len(plan.folds) > 1 and plan.needs >= PRODUCT:
         residuals = replace(residuals, model_noise=_model_noise(plan, residuals))
-    return residuals
+    return _within_levels(residuals)
+
+
+# --- categories of many levels ------------------------------------------------------------------
+
+
+def _within_levels(residuals: Residuals) -> Residuals:
+    """Return residuals less their means within the levels that one of them goes with."""
+    data = residuals.data
+    if not data.levels or "y_given_rest" not in residuals.arrays:
+        return residuals
+    arrays = {name: array.copy() for name, array in residuals.arrays.items()}
+    widen = np.ones(data.n_features)
+    for j, feature in enumerate(data.features):
+        others = [levels.code[residuals.rows] for levels in data.levels if levels.feature != j]
+        parts = [(name, at) for name, at in _of_feature(j, feature) if name in arrays]
+        codes = [code for code in others if _goes_with(arrays, parts, code)]
+        if not feature.columns or not codes:
+            continue
+        for name, at in parts:
+            values = arrays[name][:, at]
+            arrays[name][:, at] = within(values.reshape(len(values), -1), codes).reshape(
+                values.shape
+            )
+        widen[j] = widening(codes)
+    return replace(residuals, arrays=arrays, widening=widen)
+
+
+def _of_feature(j: int, feature: Feature) -> list[tuple[str, Any]]:
+    """Return where what is left of y and of a feature stands."""
+    of_x = [("f_given_rest", j), ("square_given_rest", j), ("x_given_rest", list(feature.tested))]
+    return [("y_given_rest", j), *of_x]
+
+
+def _goes_with(arrays: Mapping[str, Array], parts: list[tuple[str, Any]], code: Rows) -> bool:
+    """Return whether what is left of y or of a feature goes with the levels."""
+    return any(goes_with(arrays[name][:, at].reshape(len(code), -1), code) for name, at in parts)
 
 
 # --- the noise in models ------------------------------------------------------------------------
@@ -215,7 +253,7 @@ def _model_noise(plan: Plan, residuals: Residuals) -> Array:
         for need in ("x_given_rest", "y_given_rest")
     )  # fmt: skip
     of_y = of_y.reshape(plan.data.n_features, -1).max(axis=1)
-    columns = [list(feature.columns) for feature in plan.data.features]
+    columns = [list(feature.tested) for feature in plan.data.features]
     return np.asarray(np.minimum(of_y, [of_x[some].max(initial=0.0) for some in columns]))
 
 
@@ -253,8 +291,8 @@ def _squares(plan: Plan) -> Iterator[Array]:
     """Yield for each fold the square of each feature that owns one column, 0 for others."""
     squares = np.zeros((plan.data.n_rows, plan.data.n_features))
     for j, feature in enumerate(plan.data.features):
-        if len(feature.columns) == 1:
-            column = plan.data.X[:, feature.columns[0]]
+        if len(feature.tested) == 1:
+            column = plan.data.X[:, feature.tested[0]]
             squares[:, j] = ((column - column.mean()) / (column.std() or 1.0)) ** 2
     for _ in plan.folds:
         yield squares
@@ -476,7 +514,7 @@ def _left_of_reduced(data: Dataset, test: Index, at: Index, found: Found) -> Pla
 
 def _left_of_features(data: Dataset, test: Index, at: Index, found: Found) -> Placed:
     """Yield what a fold's models of the features left over, and where it belongs."""
-    columns = [c for features, _ in found for j in features for c in data.features[j].columns]
+    columns = [c for features, _ in found for j in features for c in data.features[j].tested]
     left = found[0][1].left
     if left is None:
         left = np.asarray(data.X.T[_block(columns, test)] - _stacked(found))

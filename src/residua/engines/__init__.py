@@ -167,7 +167,7 @@ class Plan:
 
     def targets_of(self, feature: int) -> tuple[int, ...]:
         """Return the columns of `x_targets` that are predicted without a feature."""
-        return self.data.features[feature].columns if self.targets is None else (feature,)
+        return self.data.features[feature].tested if self.targets is None else (feature,)
 
     def models(self, task: Task) -> int:
         """Return how many models a task fits: a feature of d columns takes d."""

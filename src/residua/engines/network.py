@@ -432,7 +432,7 @@ def _targets(plan: Plan, shared: Shared, task: Task) -> list[Target]:
     if task.need != "x_given_rest":
         return [shared.y]
     if plan.targets is None:
-        return [shared.column(c) for c in plan.data.features[task.feature].columns]
+        return [shared.column(c) for c in plan.data.features[task.feature].tested]
     train = plan.folds[task.fold][0]
     shares = shared.weights[:, 0] / shared.weights.sum()
     return [_y_target(plan.targets[train, task.feature], 0, shares)]

@@ -26,11 +26,19 @@ def gcm(residuals: Residuals, rng: Generator) -> Array:
     """Return the product of what is left of x_j and what is left of y."""
     scores = _products(residuals)
     if residuals.model_noise is None:
-        return scores
+        return wider(residuals, scores)
     # Folds share training rows, so the noise of row i in x and of row j in y meet twice: in the
     # product of row i and in that of row j. The sd over rows does not see that they are the same.
-    mean, noise = scores.mean(axis=0), residuals.model_noise
-    return np.asarray(mean + (1 + 2 * noise) / (1 + noise) * (scores - mean))
+    noise = residuals.model_noise
+    return wider(residuals, scores, (1 + 2 * noise) / (1 + noise))
+
+
+def wider(residuals: Residuals, scores: Array, factor: Array | float = 1.0) -> Array:
+    """Return scores further from their mean: by a factor, and for means taken off within levels."""
+    if residuals.widening is not None:
+        factor = factor * residuals.widening
+    mean = scores.mean(axis=0)
+    return scores if np.all(factor == 1) else np.asarray(mean + factor * (scores - mean))
 
 
 def _products(residuals: Residuals) -> Array:
@@ -52,7 +60,7 @@ def _products(residuals: Residuals) -> Array:
 def _by_width(residuals: Residuals) -> tuple[list[int], list[int], list[int]]:
     """Return the features with one product a row, their columns, and those with several."""
     one_score = residuals.y_given_rest.ndim == 2
-    owned = [feature.columns for feature in residuals.data.features]
+    owned = [feature.tested for feature in residuals.data.features]
     single = [j for j, columns in enumerate(owned) if len(columns) == 1 and one_score]
     several = [
         j for j, columns in enumerate(owned) if columns and not (len(columns) == 1 and one_score)
@@ -103,7 +111,7 @@ def _multiple_correlation(residuals: Residuals, j: int) -> float:
 
 def degrees_of_freedom(residuals: Residuals) -> Whole:
     """Return the degrees of freedom of each feature: the rank of its products."""
-    degrees = np.array([min(1, len(f.columns)) for f in residuals.data.features], dtype=np.intp)
+    degrees = np.array([min(1, len(f.tested)) for f in residuals.data.features], dtype=np.intp)
     for j in _by_width(residuals)[2]:
         degrees[j] = _inverse(residuals, of_products(residuals, j))[1]
     return degrees

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from residua.methods.gcm import wider
 from residua.residuals import Residuals
 
 Array = NDArray[np.float64]
@@ -34,10 +35,7 @@ def pcm(residuals: Residuals, rng: Generator) -> Array:
     if products.ndim == 3:
         products = products.sum(axis=2)
     scores = residuals.weighted(products)
-    if residuals.n_folds == 1:
-        return scores
-    mean = scores.mean(axis=0)
-    return np.asarray(mean + SHARED * (scores - mean))
+    return wider(residuals, scores, 1.0 if residuals.n_folds == 1 else SHARED)
 
 
 def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:

@@ -135,7 +135,7 @@ def basis_degrees(residuals: Residuals) -> Whole:
 
 def _with_square(residuals: Residuals, j: int) -> Array:
     products = of_products(residuals, j)
-    if len(residuals.data.features[j].columns) != 1:
+    if len(residuals.data.features[j].tested) != 1:
         return products
     square = residuals.square_given_rest[:, j]
     y = residuals.y_given_rest[:, j].reshape(len(square), -1)
@@ -145,7 +145,7 @@ def _with_square(residuals: Residuals, j: int) -> Array:
 def basis_factors(residuals: Residuals, j: int) -> tuple[Array, Array]:
     """Return what the products of a feature and its square are made of."""
     x, y = factors(residuals, j)
-    if len(residuals.data.features[j].columns) != 1:
+    if len(residuals.data.features[j].tested) != 1:
         return x, y
     square = residuals.square_given_rest[:, [j]]
     weights = residuals.weights
