@@ -58,7 +58,7 @@ def assess(
         it is GCM and LOCO. Settings go with the name: "knockoffs(fdr=0.1)", "lasso(rule='min')".
     splits
         5 cross-fits in five folds; 0.33 holds out a third; "none" tests in sample; or a
-        scikit-learn splitter, or a list of (train, test) row numbers.
+        scikit-learn splitter, or a list of (train, test) row numbers, which share no row.
     paper
         The paper's mode: in sample, two-sided, raw p < .05, one permutation.
     groups

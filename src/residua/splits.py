@@ -119,6 +119,7 @@ def _checked(data: Dataset, splits: Any) -> list[Fold]:
         folds.append((_rows(train, data.n_rows), np.sort(_rows(test, data.n_rows))))
     if not folds:
         raise InputError("splits is empty. Give at least one (train, test) pair.")
+    _check_disjoint(folds, data.n_rows)
     tested = np.concatenate([test for _, test in folds])
     if len(np.unique(tested)) < len(tested):
         raise InputError("splits tests some rows twice. Use disjoint test sets and repeats=….")
@@ -138,6 +139,20 @@ def _pairs(splits: Any) -> Iterable[tuple[Any, Any]]:
             "splits must be a number of folds, a share, 'none', a scikit-learn splitter, or a list "
             "of (train, test) pairs of row numbers."
         ) from None
+
+
+def _check_disjoint(folds: list[Fold], n_rows: int) -> None:
+    """Raise where a model would be tested on rows it learned from."""
+    for at, (train, test) in enumerate(folds):
+        is_learned = np.zeros(n_rows, dtype=bool)
+        is_learned[train] = True
+        both = np.count_nonzero(is_learned[test])
+        if both:
+            raise InputError(
+                f"splits has {plural(both, 'row')} in both training and test (of pair {at + 1}): "
+                "a model that has seen a row leaves too little of it, and useless features pass. "
+                "Use disjoint parts, or splits='none' to test in sample knowingly."
+            )
 
 
 def _check_weights(data: Dataset, folds: list[Fold], tested: Rows) -> None:
