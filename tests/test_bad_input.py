@@ -549,7 +549,8 @@ NO_CHOICES = {
     "masks that overlap": ({"splits": halves(ROWS < 40, ROWS >= 30)}, "10 rows in both"),
     "a splitter that tests what it learns": ({"splits": Overlapping()}, "Use disjoint parts"),
     "rows of a cluster learned twice": (
-        {"splits": [(ROWS, ROWS[:30])], "clusters": ROWS % 10}, "30 rows in both"
+        {"splits": [(ROWS, ROWS[:30])], "clusters": ROWS % 10},
+        "30 rows in both",
     ),
     "no folds": ({"splits": 0}, "splits=0 is too few"),
     "one fold": ({"splits": 1}, "splits=1 is too few"),

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from residua.copies import find_copies
 from residua.errors import InputError, did_you_mean, plural, short
 from residua.reading import Column, columns_of, is_gap, vector
 
@@ -60,6 +61,7 @@ class Dataset:
     holes: NDArray[np.bool_] | None = None
     weights: Array | None = None
     clusters: Rows | None = None
+    n_copies: int = 0  # rows that repeat another; those are the clusters then
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
@@ -72,8 +74,12 @@ class Dataset:
         sample_weight: Any = None,
         clusters: Any = None,
         task: str = "auto",
+        copies: bool = True,
     ) -> Dataset:
-        """Return the checked table, or raise InputError with the column and the cure."""
+        """Return the checked table, or raise InputError with the column and the cure.
+
+        Copies of rows become clusters where none are given, unless `copies` says to leave them.
+        """
         if task not in TASKS:
             raise InputError(f"task={task!r} is not known.{did_you_mean(task, TASKS)}")
         table = columns_of(X)
@@ -91,6 +97,11 @@ class Dataset:
         encoded = {name: _encode(name, values) for name, values in table.items()}
         parts = _grouped(encoded, groups or {})
         X_columns, holes, features = _laid_out(parts, n_rows)
+        weights = _weights(sample_weight, n_rows, cure)
+        own, n_copies = _clusters(clusters, n_rows), 0
+        if copies and clusters is None:
+            own = _copies([c.values for c in table.values()], codes, weights)
+            n_copies = 0 if own is None else n_rows - int(own.max()) - 1
         return cls(
             X=X_columns,
             y=codes,
@@ -98,9 +109,13 @@ class Dataset:
             target=target,
             classes=classes,
             holes=holes,
-            weights=_weights(sample_weight, n_rows, cure),
-            clusters=_clusters(clusters, n_rows),
-            notes=tuple(_notes(encoded, X_columns, features, codes)),
+            weights=weights,
+            clusters=own,
+            n_copies=n_copies,
+            notes=(
+                *_notes(encoded, X_columns, features, codes),
+                *_note_of_copies(n_copies, n_rows),
+            ),
         )
 
     @property
@@ -433,11 +448,28 @@ def _clusters(given: Any, n_rows: int) -> Rows | None:
     if any(is_gap(v) for v in raw.values):
         raise InputError("clusters has gaps. Give every row the cluster it belongs to.")
     distinct, codes = np.unique(raw.values, return_inverse=True)
+    if len(distinct) == n_rows:  # every row is one by itself
+        return None
     if len(distinct) < MIN_CLUSTERS:
         raise InputError(
             f"clusters has {plural(len(distinct), 'cluster')}; at least {MIN_CLUSTERS} are needed."
         )
     return codes.astype(np.intp)
+
+
+def _copies(columns: list[NDArray[Any]], y: Array, weights: Array | None) -> Rows | None:
+    """Return a cluster for each row and its copies; None without copies, or with few other rows."""
+    found = find_copies([*columns, y, *([] if weights is None else [weights])])
+    return None if found is None or int(found.max()) + 1 < MIN_ROWS else found
+
+
+def _note_of_copies(n_copies: int, n_rows: int) -> Iterable[str]:
+    if n_copies:
+        yield (
+            f"{plural(n_copies, 'row')} of {n_rows:,} {'repeats' if n_copies == 1 else 'repeat'} "
+            "another in every column and the target. Copies stay in one fold and count as one row; "
+            "if each is an observation of its own, give clusters=range(len(y))."
+        )
 
 
 def _notes(
