@@ -28,7 +28,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from residua.data import Rows
+from residua.data import Rows, of_all_classes
 from residua.engines import Array, Blend, Choices, Plan, Task
 from residua.fitting import by_task, run
 from residua.learners import (
@@ -277,6 +277,7 @@ class Contest:
         data, test = self.plan.data, self.inner.folds[task.fold][1]
         if key <= Y:
             left = np.reshape(data.left(prediction, test), (len(test), -1))
+            left = of_all_classes(left) if data.n_classes > 2 else left
         else:
             own = list(data.features[key].columns)
             left = (data.X[:, own][test] - prediction) / np.sqrt(self.spread[own])

@@ -134,11 +134,12 @@ class Dataset:
     def task(self) -> str:
         return "classification" if self.classes else "regression"
 
-    def above_first(self, prediction: Array) -> Array:
-        """Return a prediction of numbers, or the chances of all classes but the first."""
-        if not self.classes:
-            return prediction
-        return prediction[:, 1] if self.n_classes == 2 else prediction[:, 1:]
+    def signal(self, prediction: Array) -> Array:
+        """Return a prediction of numbers, the chance of the second of two classes, or all chances.
+
+        Of three or more classes none is left out, so that their order does not matter.
+        """
+        return prediction[:, 1] if self.n_classes == 2 else prediction
 
     @property
     def n_classes(self) -> int:
@@ -467,8 +468,8 @@ def _note_of_copies(n_copies: int, n_rows: int) -> Iterable[str]:
     if n_copies:
         yield (
             f"{plural(n_copies, 'row')} of {n_rows:,} {'repeats' if n_copies == 1 else 'repeat'} "
-            "another in every column and the target. Copies stay in one fold and count as one row; "
-            "if each is an observation of its own, give clusters=range(len(y))."
+            "another in every column and the target. Copies stay in one fold and count as one "
+            "cluster; if each is an observation of its own, give clusters=range(len(y))."
         )
 
 
@@ -496,6 +497,14 @@ def _same_values(X: Array, features: tuple[Feature, ...]) -> Iterable[str]:
                 f"Columns '{short(twin)}' and '{short(feature.name)}' hold the same values: "
                 "neither adds to the other, so drop one or group them."
             )
+
+
+def of_all_classes(left: Array) -> Array:
+    """Return what is left of all classes, from what is left of all but the first.
+
+    Probabilities add up to 1, so what is left of them adds up to 0.
+    """
+    return np.concatenate([-left.sum(axis=-1, keepdims=True), left], axis=-1)
 
 
 def as_slice(index: Rows) -> Index:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residua.data import Dataset, Index, Rows, as_slice
+from residua.data import Dataset, Index, Rows, as_slice, of_all_classes
 from residua.engines import Choices, Outcome, Plan, Task, plain
 from residua.fitting import by_task, engine_for, run
 from residua.learners import Auto
@@ -83,7 +83,10 @@ class Residuals:
 
     @property
     def f_given_rest(self) -> Array:
-        """Return what is left of a function of each feature that the training rows suggest."""
+        """Return what is left of a function of each feature that the training rows suggest.
+
+        With three or more classes one more axis has a function for each of them, the first too.
+        """
         return self.arrays["f_given_rest"]
 
     @property
@@ -201,17 +204,25 @@ def _model_noise(plan: Plan, residuals: Residuals) -> Array:
     for left_out in range(2):
         folds = [(train[part != left_out], test)]
         less = replace(plan, folds=folds, needs=PRODUCT, progress=None)
-        found.append(gather(less, run(less)))
+        found.append(_by_class(gather(less, run(less))))
+    whole = _by_class(residuals)
     # A model of m rows has noise q, one of (1 − f) m has q / (1 − f), and two that share 1 − 2f of
     # the m differ by 2 f / (1 − f) times that.
     of_x, of_y = (
         (1 - 1 / PARTS) ** 2 * PARTS / 2
-        * _over(found[0].arrays[need] - found[1].arrays[need], residuals.arrays[need])
+        * _over(found[0][need] - found[1][need], whole[need])
         for need in ("x_given_rest", "y_given_rest")
     )  # fmt: skip
     of_y = of_y.reshape(plan.data.n_features, -1).max(axis=1)
     columns = [list(feature.columns) for feature in plan.data.features]
     return np.asarray(np.minimum(of_y, [of_x[some].max(initial=0.0) for some in columns]))
+
+
+def _by_class(residuals: Residuals) -> dict[str, Array]:
+    """Return what the two regressions left over, of y for every class."""
+    left = residuals.y_given_rest
+    y = of_all_classes(left) if left.ndim == 3 else left
+    return {"x_given_rest": residuals.x_given_rest, "y_given_rest": y}
 
 
 def _over(some: Array, others: Array) -> Array:
@@ -227,7 +238,7 @@ def _over(some: Array, others: Array) -> Array:
 def _suggested(plan: Plan) -> Iterator[Array]:
     """Yield for each fold a function of each feature: the full model less its partial mean.
 
-    It has a column per feature, and with three or more classes one more axis, for classes.
+    It has a column per feature, and with three or more classes one more axis, for all of them.
     """
     everything = np.arange(plan.data.n_rows, dtype=np.intp)
     plan = replace(
@@ -264,7 +275,7 @@ def _with_targets(
 ) -> Residuals:
     """Return the residuals with what the rest leaves of other targets than the columns."""
     begin, failures, fits = time.perf_counter(), dict(residuals.failures), dict(residuals.fits)
-    classes = (plan.data.n_classes - 1,) if plan.data.n_classes > 2 and need[0] == "f" else ()
+    classes = (plan.data.n_classes,) if plan.data.n_classes > 2 and need[0] == "f" else ()
     left = np.zeros((len(residuals.rows), plan.data.n_features, *classes), order="F")
     try:
         for fold, values in enumerate(targets(plan)):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from residua.data import Rows
+from residua.data import Rows, of_all_classes
 from residua.engines import Plan, Task
 from residua.estimators.kernel import Scale
 from residua.fitting import by_task, run
@@ -77,7 +77,9 @@ def _one_column_each(residuals: Residuals) -> tuple[Array, Array]:
     x, y = (np.zeros((len(residuals.rows), n_features)) for _ in range(2))
     for j, feature in enumerate(residuals.data.features):
         if feature.columns:
-            for out, left in zip((x, y), residuals.feature(j), strict=True):
+            of_x, of_y = residuals.feature(j)
+            of_y = of_all_classes(of_y) if of_y.shape[1] > 1 else of_y
+            for out, left in ((x, of_x), (y, of_y)):
                 out[:, j] = left[:, int(np.argmax(left.var(axis=0)))]
     return x - x.mean(axis=0), y - y.mean(axis=0)
 

@@ -12,6 +12,9 @@ statistics has a variance of up to 2 instead of 1 (2 for functions of many parts
 so scores stand √2 times as far from their mean as they are. Let S_k be normal vectors in d
 dimensions, one a fold, and T_k = S_k·S/|S| with S the sum of the others: then Σ T_k / √(2K) is
 above 1.645 in at most 5% of draws, for all d and K (tests/methods/test_pcm.py computes them).
+
+With three or more classes there is a function for each, and the score is the sum of all their
+products: no class is left out, so their names and order do not matter.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from residua.data import of_all_classes
 from residua.residuals import Residuals
 
 Array = NDArray[np.float64]
@@ -30,9 +34,8 @@ SHARED = np.sqrt(2.0)
 
 def pcm(residuals: Residuals, rng: Generator) -> Array:
     """Return the product of what is left of a function of x_j and what is left of y."""
-    products = residuals.f_given_rest * residuals.y_given_rest
-    if products.ndim == 3:
-        products = products.sum(axis=2)
+    f, y = residuals.f_given_rest, residuals.y_given_rest
+    products = f * y if y.ndim == 2 else (f * of_all_classes(y)).sum(axis=2)
     scores = residuals.weighted(products)
     if residuals.n_folds == 1:
         return scores
