@@ -192,8 +192,7 @@ class Contest:
         self.keys = [Y] if self.plan.needs & {"y_given_all", "y_given_rest"} else []
         if self.plan.needs - {"y_given_all", "y_dropped", "y_permuted", "y_lazy"}:
             self.keys += [j for j, f in enumerate(self.plan.data.features) if f.columns]
-        n_columns = self.plan.data.X.shape[1]
-        self.spread = np.array([self.plan.data.X[:, c].var() or 1.0 for c in range(n_columns)])
+        self.spread = np.where(self.plan.data.variance > 0, self.plan.data.variance, 1.0)
 
     def everything(self) -> Askers:
         """Return all outer folds for all regressions."""

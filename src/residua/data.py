@@ -32,6 +32,8 @@ MIN_CLUSTERS = 5
 # Errors of scores are fourth powers of the numbers; beyond these they would overflow or vanish.
 LARGEST, SMALLEST = 1e60, 1e-60
 PROBABILITY_FLOOR = 1e-6
+# As many numbers are copied at once: 8 MB.
+AT_ONCE = 2**20
 TASKS = ("auto", "regression", "classification")
 
 
@@ -161,6 +163,14 @@ class Dataset:
         return self.X if self.holes is None else np.where(self.holes, np.nan, self.X)
 
     @cached_property
+    def variance(self) -> Array:
+        """Return the weighted variance of each column, unweighted where it has none by weights."""
+        step = max(1, AT_ONCE // max(1, self.n_rows))
+        starts = range(0, self.X.shape[1], step)
+        parts = [_variance(self.X[:, at : at + step], self.weights) for at in starts]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    @cached_property
     def inflation(self) -> Array:
         """Return the variance inflation of each feature given the rest, the mean over its columns.
 
@@ -171,8 +181,11 @@ class Dataset:
 
         if self.X.shape[1] < 2:
             return np.ones(self.n_features)
-        scaled = (self.X - self.X.mean(axis=0)) / self.X.std(axis=0)
-        covariance = ledoit_wolf(scaled)[0]
+        mean, spread = np.average(self.X, axis=0, weights=self.weights), np.sqrt(self.variance)
+        scaled = (self.X - mean) / spread
+        if self.weights is not None:
+            scaled *= np.sqrt(self.weights)[:, None]
+        covariance = ledoit_wolf(scaled, assume_centered=True)[0]
         product = covariance * np.linalg.pinv(covariance, hermitian=True)
         blocks = [list(feature.columns) for feature in self.features]
         return np.array([product[np.ix_(b, b)].sum() / len(b) if b else 1.0 for b in blocks])
@@ -199,6 +212,14 @@ class Dataset:
             return np.full(n_rows, np.average(self.y[train], weights=weights))
         shares = np.bincount(self.y[train].astype(np.intp), weights, self.n_classes)
         return np.tile(shares / shares.sum(), (n_rows, 1))
+
+
+def _variance(X: Array, weights: Array | None) -> Array:
+    plain = X.var(axis=0)
+    if weights is None:
+        return np.asarray(plain)
+    found = np.average((X - np.average(X, axis=0, weights=weights)) ** 2, axis=0, weights=weights)
+    return np.where(found > 1e-12 * plain, found, plain)
 
 
 def _taken(table: dict[str, Column], given: Any) -> Any:

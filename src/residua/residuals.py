@@ -204,13 +204,17 @@ def _model_noise(plan: Plan, residuals: Residuals) -> Array:
     for left_out in range(2):
         folds = [(train[part != left_out], test)]
         less = replace(plan, folds=folds, needs=PRODUCT, progress=None)
-        found.append(_by_class(gather(less, run(less))))
+        fewer = gather(less, run(less))
+        found.append(_by_class(fewer))
     whole = _by_class(residuals)
     # A model of m rows has noise q, one of (1 − f) m has q / (1 − f), and two that share 1 − 2f of
     # the m differ by 2 f / (1 − f) times that.
     of_x, of_y = (
         (1 - 1 / PARTS) ** 2 * PARTS / 2
-        * _over(found[0][need] - found[1][need], whole[need])
+        * _over(
+            _mean_square(found[0][need] - found[1][need], fewer.weights),
+            _mean_square(whole[need], residuals.weights),
+        )
         for need in ("x_given_rest", "y_given_rest")
     )  # fmt: skip
     of_y = of_y.reshape(plan.data.n_features, -1).max(axis=1)
@@ -225,11 +229,13 @@ def _by_class(residuals: Residuals) -> dict[str, Array]:
     return {"x_given_rest": residuals.x_given_rest, "y_given_rest": y}
 
 
+def _mean_square(values: Array, weights: Array | None) -> Array:
+    return np.asarray(np.average(values**2, axis=0, weights=weights))
+
+
 def _over(some: Array, others: Array) -> Array:
-    """Return the mean square of some numbers over that of others, 0 where those are all 0."""
-    size = (others**2).mean(axis=0)
-    found = np.divide((some**2).mean(axis=0), size, out=np.zeros_like(size), where=size > 0)
-    return np.asarray(found)
+    """Return some numbers over others, 0 where those are 0."""
+    return np.asarray(np.divide(some, others, out=np.zeros_like(others), where=others > 0))
 
 
 # --- other targets than the columns -------------------------------------------------------------
@@ -260,8 +266,9 @@ def _squares(plan: Plan) -> Iterator[Array]:
     squares = np.zeros((plan.data.n_rows, plan.data.n_features))
     for j, feature in enumerate(plan.data.features):
         if len(feature.columns) == 1:
-            column = plan.data.X[:, feature.columns[0]]
-            squares[:, j] = ((column - column.mean()) / (column.std() or 1.0)) ** 2
+            column, spread = plan.data.X[:, feature.columns[0]], plan.data.variance
+            mean = np.average(column, weights=plan.data.weights)
+            squares[:, j] = (column - mean) ** 2 / (spread[feature.columns[0]] or 1.0)
     for _ in plan.folds:
         yield squares
 
