@@ -455,6 +455,13 @@ def halves(first, second):
     return [(first, second), (second, first)]
 
 
+class Overlapping:
+    """A splitter whose training part holds the test part."""
+
+    def split(self, X, y, groups):
+        yield np.arange(len(X)), np.arange(len(X) // 2)
+
+
 CHOICES = {
     "a weight of zero": {"sample_weight": weights(0)},
     "many weights of zero": {"sample_weight": weights(0, slice(0, 40))},
@@ -533,6 +540,18 @@ NO_CHOICES = {
     "more folds than clusters": ({"clusters": ROWS % 6, "splits": 5}, "many for 6 clusters"),
     "few clusters held out": ({"clusters": ROWS % 10, "splits": 0.2}, "splits tests 2 clusters"),
     "clusters on both sides": ({"clusters": ROWS % 10, "splits": KFold(3)}, "both training and"),
+    "training rows as test rows": ({"splits": [(ROWS, ROWS)]}, "60 rows in both training and test"),
+    "a row on both sides": ({"splits": [(ROWS[:31], ROWS[30:])]}, "splits has 1 row in both"),
+    "a second pair that overlaps": (
+        {"splits": [(ROWS[:30], ROWS[30:]), (ROWS[20:], ROWS[:30])]},
+        "10 rows in both training and test (of pair 2)",
+    ),
+    "masks that overlap": ({"splits": halves(ROWS < 40, ROWS >= 30)}, "10 rows in both"),
+    "a splitter that tests what it learns": ({"splits": Overlapping()}, "Use disjoint parts"),
+    "rows of a cluster learned twice": (
+        {"splits": [(ROWS, ROWS[:30])], "clusters": ROWS % 10},
+        "30 rows in both",
+    ),
     "no folds": ({"splits": 0}, "splits=0 is too few"),
     "one fold": ({"splits": 1}, "splits=1 is too few"),
     "minus three folds": ({"splits": -3}, "splits=-3 is too few"),
@@ -599,6 +618,19 @@ NO_CHOICES = {
 def test_a_choice_that_cannot_be_is_refused_in_a_sentence(kind):
     options, said = NO_CHOICES[kind]
     assert said in refusal(*plain(), **options)
+
+
+@pytest.mark.parametrize("method", [*METHODS, "pcm", "gcm+pcm", "weighted_gcm", "lasso"])
+def test_no_method_is_tested_on_rows_it_learned_from(method):
+    said = refusal(*plain(), methods=[method], splits=[(ROWS, ROWS)])
+    assert "Use disjoint parts, or splits='none' to test in sample knowingly." in said
+
+
+def test_parts_of_the_rows_are_refused_splits_that_overlap_too():
+    X, y = plain()
+    for select in (residua.stability, residua.refit, lambda *a, **k: residua.Selector(**k).fit(*a)):
+        with pytest.raises(InputError, match="rows in both training and test"):
+            select(X, y, splits=Overlapping())
 
 
 WRONG_KINDS = {

@@ -59,14 +59,15 @@ def assess(
         it is GCM and LOCO. Settings go with the name: "knockoffs(fdr=0.1)", "lasso(rule='min')".
     splits
         5 cross-fits in five folds; 0.33 holds out a third; "none" tests in sample; or a
-        scikit-learn splitter, or a list of (train, test) row numbers.
+        scikit-learn splitter, or a list of (train, test) row numbers, which share no row.
     paper
         The paper's mode: in sample, two-sided, raw p < .05, one permutation.
     groups
         {"place": ["lat", "lon"]}: several columns tested as one feature.
     sample_weight, clusters
         An array each, or the name of a column of X; rows of a cluster stay in one fold and may
-        depend on each other.
+        depend on each other. Without clusters, copies of a row are one; range(len(y)) counts every
+        row by itself.
     task
         "auto": text, booleans and two-valued targets are classes, other numbers are numbers.
     alternative
@@ -153,8 +154,9 @@ def prepare(
 ) -> Job:
     """Return a run with everything checked, or raise a sentence that says what to mend."""
     data = Dataset.from_table(
-        X, y, groups=groups, sample_weight=sample_weight, clusters=clusters, task=task
-    )
+        X, y, groups=groups, sample_weight=sample_weight, clusters=clusters, task=task,
+        copies=not paper,  # it counted them
+    )  # fmt: skip
     options = Options(**choices)
     if paper:
         options = options.as_in_the_paper()

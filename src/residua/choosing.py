@@ -28,7 +28,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from residua.data import Rows
+from residua.data import Rows, of_all_classes
 from residua.engines import Array, Blend, Choices, Plan, Task
 from residua.fitting import by_task, run
 from residua.learners import (
@@ -192,8 +192,7 @@ class Contest:
         self.keys = [Y] if self.plan.needs & {"y_given_all", "y_given_rest"} else []
         if self.plan.needs - {"y_given_all", "y_dropped", "y_permuted", "y_lazy"}:
             self.keys += [j for j, f in enumerate(self.plan.data.features) if f.columns]
-        n_columns = self.plan.data.X.shape[1]
-        self.spread = np.array([self.plan.data.X[:, c].var() or 1.0 for c in range(n_columns)])
+        self.spread = np.where(self.plan.data.variance > 0, self.plan.data.variance, 1.0)
 
     def everything(self) -> Askers:
         """Return all outer folds for all regressions."""
@@ -277,6 +276,7 @@ class Contest:
         data, test = self.plan.data, self.inner.folds[task.fold][1]
         if key <= Y:
             left = np.reshape(data.left(prediction, test), (len(test), -1))
+            left = of_all_classes(left) if data.n_classes > 2 else left
         else:
             own = list(data.features[key].tested)
             left = (data.X[:, own][test] - prediction) / np.sqrt(self.spread[own])

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from residua.copies import find_copies
 from residua.errors import InputError, did_you_mean, plural, short
 from residua.reading import Column, columns_of, is_gap, vector
 
@@ -33,6 +34,8 @@ MIN_CLUSTERS = 5
 # Errors of scores are fourth powers of the numbers; beyond these they would overflow or vanish.
 LARGEST, SMALLEST = 1e60, 1e-60
 PROBABILITY_FLOOR = 1e-6
+# As many numbers are copied at once: 8 MB.
+AT_ONCE = 2**20
 TASKS = ("auto", "regression", "classification")
 
 
@@ -78,6 +81,7 @@ class Dataset:
     holes: NDArray[np.bool_] | None = None
     weights: Array | None = None
     clusters: Rows | None = None
+    n_copies: int = 0  # rows that repeat another; those are the clusters then
     notes: tuple[str, ...] = field(default=(), compare=False)
     levels: tuple[Levels, ...] = field(default=(), compare=False)
 
@@ -91,8 +95,12 @@ class Dataset:
         sample_weight: Any = None,
         clusters: Any = None,
         task: str = "auto",
+        copies: bool = True,
     ) -> Dataset:
-        """Return the checked table, or raise InputError with the column and the cure."""
+        """Return the checked table, or raise InputError with the column and the cure.
+
+        Copies of rows become clusters where none are given, unless `copies` says to leave them.
+        """
         if task not in TASKS:
             raise InputError(f"task={task!r} is not known.{did_you_mean(task, TASKS)}")
         table = columns_of(X)
@@ -110,6 +118,11 @@ class Dataset:
         encoded = {name: _encode(name, values) for name, values in table.items()}
         parts = _grouped(encoded, groups or {})
         X_columns, holes, features = _laid_out(parts, n_rows)
+        weights = _weights(sample_weight, n_rows, cure)
+        own, n_copies = _clusters(clusters, n_rows), 0
+        if copies and clusters is None:
+            own = _copies([c.values for c in table.values()], codes, weights)
+            n_copies = 0 if own is None else n_rows - int(own.max()) - 1
         return cls(
             X=X_columns,
             y=codes,
@@ -117,9 +130,13 @@ class Dataset:
             target=target,
             classes=classes,
             holes=holes,
-            weights=_weights(sample_weight, n_rows, cure),
-            clusters=_clusters(clusters, n_rows),
-            notes=tuple(_notes(encoded, X_columns, features, codes)),
+            weights=weights,
+            clusters=own,
+            n_copies=n_copies,
+            notes=(
+                *_notes(encoded, X_columns, features, codes),
+                *_note_of_copies(n_copies, n_rows),
+            ),
             levels=_levels(parts),
         )
 
@@ -139,11 +156,12 @@ class Dataset:
     def task(self) -> str:
         return "classification" if self.classes else "regression"
 
-    def above_first(self, prediction: Array) -> Array:
-        """Return a prediction of numbers, or the chances of all classes but the first."""
-        if not self.classes:
-            return prediction
-        return prediction[:, 1] if self.n_classes == 2 else prediction[:, 1:]
+    def signal(self, prediction: Array) -> Array:
+        """Return a prediction of numbers, the chance of the second of two classes, or all chances.
+
+        Of three or more classes none is left out, so that their order does not matter.
+        """
+        return prediction[:, 1] if self.n_classes == 2 else prediction
 
     @property
     def n_classes(self) -> int:
@@ -165,6 +183,14 @@ class Dataset:
         return self.X if self.holes is None else np.where(self.holes, np.nan, self.X)
 
     @cached_property
+    def variance(self) -> Array:
+        """Return the weighted variance of each column, unweighted where it has none by weights."""
+        step = max(1, AT_ONCE // max(1, self.n_rows))
+        starts = range(0, self.X.shape[1], step)
+        parts = [_variance(self.X[:, at : at + step], self.weights) for at in starts]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    @cached_property
     def inflation(self) -> Array:
         """Return the variance inflation of each feature given the rest, the mean over its columns.
 
@@ -175,8 +201,11 @@ class Dataset:
 
         if self.X.shape[1] < 2:
             return np.ones(self.n_features)
-        scaled = (self.X - self.X.mean(axis=0)) / self.X.std(axis=0)
-        covariance = ledoit_wolf(scaled)[0]
+        mean, spread = np.average(self.X, axis=0, weights=self.weights), np.sqrt(self.variance)
+        scaled = (self.X - mean) / spread
+        if self.weights is not None:
+            scaled *= np.sqrt(self.weights)[:, None]
+        covariance = ledoit_wolf(scaled, assume_centered=True)[0]
         product = covariance * np.linalg.pinv(covariance, hermitian=True)
         blocks = [list(feature.columns) for feature in self.features]
         return np.array([product[np.ix_(b, b)].sum() / len(b) if b else 1.0 for b in blocks])
@@ -203,6 +232,14 @@ class Dataset:
             return np.full(n_rows, np.average(self.y[train], weights=weights))
         shares = np.bincount(self.y[train].astype(np.intp), weights, self.n_classes)
         return np.tile(shares / shares.sum(), (n_rows, 1))
+
+
+def _variance(X: Array, weights: Array | None) -> Array:
+    plain = X.var(axis=0)
+    if weights is None:
+        return np.asarray(plain)
+    found = np.average((X - np.average(X, axis=0, weights=weights)) ** 2, axis=0, weights=weights)
+    return np.where(found > 1e-12 * plain, found, plain)
 
 
 def _taken(table: dict[str, Column], given: Any) -> Any:
@@ -471,11 +508,28 @@ def _clusters(given: Any, n_rows: int) -> Rows | None:
     if any(is_gap(v) for v in raw.values):
         raise InputError("clusters has gaps. Give every row the cluster it belongs to.")
     distinct, codes = np.unique(raw.values, return_inverse=True)
+    if len(distinct) == n_rows:  # every row is one by itself
+        return None
     if len(distinct) < MIN_CLUSTERS:
         raise InputError(
             f"clusters has {plural(len(distinct), 'cluster')}; at least {MIN_CLUSTERS} are needed."
         )
     return codes.astype(np.intp)
+
+
+def _copies(columns: list[NDArray[Any]], y: Array, weights: Array | None) -> Rows | None:
+    """Return a cluster for each row and its copies; None without copies, or with few other rows."""
+    found = find_copies([*columns, y, *([] if weights is None else [weights])])
+    return None if found is None or int(found.max()) + 1 < MIN_ROWS else found
+
+
+def _note_of_copies(n_copies: int, n_rows: int) -> Iterable[str]:
+    if n_copies:
+        yield (
+            f"{plural(n_copies, 'row')} of {n_rows:,} {'repeats' if n_copies == 1 else 'repeat'} "
+            "another in every column and the target. Copies stay in one fold and count as one "
+            "cluster; if each is an observation of its own, give clusters=range(len(y))."
+        )
 
 
 def _notes(
@@ -502,6 +556,14 @@ def _same_values(X: Array, features: tuple[Feature, ...]) -> Iterable[str]:
                 f"Columns '{short(twin)}' and '{short(feature.name)}' hold the same values: "
                 "neither adds to the other, so drop one or group them."
             )
+
+
+def of_all_classes(left: Array) -> Array:
+    """Return what is left of all classes, from what is left of all but the first.
+
+    Probabilities add up to 1, so what is left of them adds up to 0.
+    """
+    return np.concatenate([-left.sum(axis=-1, keepdims=True), left], axis=-1)
 
 
 def as_slice(index: Rows) -> Index:

@@ -94,9 +94,9 @@ def uneven(residuals: Residuals, j: int) -> float:
 
     Medians are compared, of columns that take many values: a few rows far off do not count.
     """
-    left, values = _widest_column(residuals, j)
-    folds = [left[residuals.fold == k] for k in range(residuals.n_folds)]
-    typical = [float(np.median(own)) for own in folds if len(own) >= FEW_ROWS]
+    left, values, weights = _widest_column(residuals, j)
+    folds = [residuals.fold == k for k in range(residuals.n_folds)]
+    typical = [_quantile(left[own], weights[own], 0.5) for own in folds if own.sum() >= FEW_ROWS]
     if len(typical) < 2 or _takes_few(values):
         return np.nan
     return max(typical) / max(min(typical), 1e-12 * max(typical), 1e-300)
@@ -107,25 +107,35 @@ def stray(residuals: Residuals, j: int) -> float:
 
     Where a value is ordinary the regression is to blame: it was asked where it had seen nothing.
     """
-    left, values = _widest_column(residuals, j)
-    low, high = np.quantile(values, [OUTERMOST, 1 - OUTERMOST])
-    total = float(np.square(left).sum())
+    left, values, weights = _widest_column(residuals, j)
+    low, high = (_quantile(values, weights, level) for level in (OUTERMOST, 1 - OUTERMOST))
+    total = float(weights @ np.square(left))
     if _takes_few(values) or not total > 0:
         return np.nan
-    is_far = (left > FAR * np.median(left)) & (values >= low) & (values <= high)
-    return float(np.square(left[is_far]).sum()) / total
+    is_far = (left > FAR * _quantile(left, weights, 0.5)) & (values >= low) & (values <= high)
+    return float(weights[is_far] @ np.square(left[is_far])) / total
+
+
+def _quantile(values: Array, weights: Array, level: float) -> float:
+    """Return a quantile by weights: where these are all alike, the usual one."""
+    if np.ptp(weights) == 0:
+        return float(np.quantile(values, level))
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(reached, level * reached[-1])])
 
 
 def _takes_few(values: Array) -> bool:
     return len(np.unique(values[:1000])) < FEW_ROWS
 
 
-def _widest_column(residuals: Residuals, j: int) -> tuple[Array, Array]:
-    """Return how far off each row of a feature is, and its values, of the column off most."""
+def _widest_column(residuals: Residuals, j: int) -> tuple[Array, Array, Array]:
+    """Return how far off each row is, its value, both of the column off most, and its weight."""
     x, _ = residuals.feature(j)
-    widest = int(np.argmax(x.var(axis=0)))
+    weights = np.ones(len(x)) if residuals.weights is None else residuals.weights
+    widest = int(np.argmax(weights @ (x - np.average(x, axis=0, weights=weights)) ** 2))
     column = residuals.data.features[j].tested[widest]
-    return np.abs(x[:, widest]), residuals.data.X[residuals.rows, column]
+    return np.abs(x[:, widest]), residuals.data.X[residuals.rows, column], weights
 
 
 def _alarm(row: dict[str, Any], left: Leftover | None, j: int) -> str:
@@ -174,6 +184,5 @@ def _explained_once(residuals: Residuals) -> Iterable[tuple[tuple[str, str], flo
             yield ("y given rest", feature.name), share(loss, residuals.mean_loss)
         if "x_given_rest" in arrays and ("x_given_rest", j) not in residuals.failures:
             columns = list(feature.tested)
-            spread = data.X[:, columns].var(axis=0)
-            loss = (arrays["x_given_rest"][:, columns] ** 2 / spread).mean(axis=1)
+            loss = (arrays["x_given_rest"][:, columns] ** 2 / data.variance[columns]).mean(axis=1)
             yield ("x given rest", feature.name), share(loss, 1.0)

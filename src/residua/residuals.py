@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residua.data import Dataset, Feature, Index, Rows, as_slice
+from residua.data import Dataset, Feature, Index, Rows, as_slice, of_all_classes
 from residua.encoding import goes_with, widening, within
 from residua.engines import Choices, Outcome, Plan, Task, plain
 from residua.fitting import by_task, engine_for, run
@@ -85,7 +85,10 @@ class Residuals:
 
     @property
     def f_given_rest(self) -> Array:
-        """Return what is left of a function of each feature that the training rows suggest."""
+        """Return what is left of a function of each feature that the training rows suggest.
+
+        With three or more classes one more axis has a function for each of them, the first too.
+        """
         return self.arrays["f_given_rest"]
 
     @property
@@ -244,12 +247,17 @@ def _model_noise(plan: Plan, residuals: Residuals) -> Array:
     for left_out in range(2):
         folds = [(train[part != left_out], test)]
         less = replace(plan, folds=folds, needs=PRODUCT, progress=None)
-        found.append(gather(less, run(less)))
+        fewer = gather(less, run(less))
+        found.append(_by_class(fewer))
+    whole = _by_class(residuals)
     # A model of m rows has noise q, one of (1 − f) m has q / (1 − f), and two that share 1 − 2f of
     # the m differ by 2 f / (1 − f) times that.
     of_x, of_y = (
         (1 - 1 / PARTS) ** 2 * PARTS / 2
-        * _over(found[0].arrays[need] - found[1].arrays[need], residuals.arrays[need])
+        * _over(
+            _mean_square(found[0][need] - found[1][need], fewer.weights),
+            _mean_square(whole[need], residuals.weights),
+        )
         for need in ("x_given_rest", "y_given_rest")
     )  # fmt: skip
     of_y = of_y.reshape(plan.data.n_features, -1).max(axis=1)
@@ -257,11 +265,20 @@ def _model_noise(plan: Plan, residuals: Residuals) -> Array:
     return np.asarray(np.minimum(of_y, [of_x[some].max(initial=0.0) for some in columns]))
 
 
+def _by_class(residuals: Residuals) -> dict[str, Array]:
+    """Return what the two regressions left over, of y for every class."""
+    left = residuals.y_given_rest
+    y = of_all_classes(left) if left.ndim == 3 else left
+    return {"x_given_rest": residuals.x_given_rest, "y_given_rest": y}
+
+
+def _mean_square(values: Array, weights: Array | None) -> Array:
+    return np.asarray(np.average(values**2, axis=0, weights=weights))
+
+
 def _over(some: Array, others: Array) -> Array:
-    """Return the mean square of some numbers over that of others, 0 where those are all 0."""
-    size = (others**2).mean(axis=0)
-    found = np.divide((some**2).mean(axis=0), size, out=np.zeros_like(size), where=size > 0)
-    return np.asarray(found)
+    """Return some numbers over others, 0 where those are 0."""
+    return np.asarray(np.divide(some, others, out=np.zeros_like(others), where=others > 0))
 
 
 # --- other targets than the columns -------------------------------------------------------------
@@ -270,7 +287,7 @@ def _over(some: Array, others: Array) -> Array:
 def _suggested(plan: Plan) -> Iterator[Array]:
     """Yield for each fold a function of each feature: the full model less its partial mean.
 
-    It has a column per feature, and with three or more classes one more axis, for classes.
+    It has a column per feature, and with three or more classes one more axis, for all of them.
     """
     everything = np.arange(plan.data.n_rows, dtype=np.intp)
     plan = replace(
@@ -292,8 +309,9 @@ def _squares(plan: Plan) -> Iterator[Array]:
     squares = np.zeros((plan.data.n_rows, plan.data.n_features))
     for j, feature in enumerate(plan.data.features):
         if len(feature.tested) == 1:
-            column = plan.data.X[:, feature.tested[0]]
-            squares[:, j] = ((column - column.mean()) / (column.std() or 1.0)) ** 2
+            column, spread = plan.data.X[:, feature.tested[0]], plan.data.variance
+            mean = np.average(column, weights=plan.data.weights)
+            squares[:, j] = (column - mean) ** 2 / (spread[feature.tested[0]] or 1.0)
     for _ in plan.folds:
         yield squares
 
@@ -307,7 +325,7 @@ def _with_targets(
 ) -> Residuals:
     """Return the residuals with what the rest leaves of other targets than the columns."""
     begin, failures, fits = time.perf_counter(), dict(residuals.failures), dict(residuals.fits)
-    classes = (plan.data.n_classes - 1,) if plan.data.n_classes > 2 and need[0] == "f" else ()
+    classes = (plan.data.n_classes,) if plan.data.n_classes > 2 and need[0] == "f" else ()
     left = np.zeros((len(residuals.rows), plan.data.n_features, *classes), order="F")
     try:
         for fold, values in enumerate(targets(plan)):

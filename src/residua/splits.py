@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from residua.data import MIN_CLUSTERS, Dataset, Rows
 from residua.errors import InputError, plural, short
@@ -59,14 +61,15 @@ def _folds(data: Dataset, count: int, random_state: int) -> Any:
         raise InputError(f"splits={count} is too few: use 2 folds or more, or 'none'.")
     units = data.n_rows if data.clusters is None else len(np.unique(data.clusters))
     if count > units // 2:
-        unit = plural(units, "row" if data.clusters is None else "cluster")
-        raise InputError(f"splits={count} is too many for {unit}. Use {units // 2} or fewer.")
+        there = plural(units, "row" if data.clusters is None else "cluster")
+        raise InputError(f"splits={count} is too many for {there}. Use {units // 2} or fewer.")
+    unit = _units_of_classes(data)
+    if unit is not None:
+        _check_classes(data, unit, count)
+        return Stratified(StratifiedKFold(count, shuffle=True, random_state=random_state), unit)
     if data.clusters is not None:
         return GroupKFold(count, shuffle=True, random_state=random_state)
-    if not data.classes:
-        return KFold(count, shuffle=True, random_state=random_state)
-    _check_classes(data, count)
-    return StratifiedKFold(count, shuffle=True, random_state=random_state)
+    return KFold(count, shuffle=True, random_state=random_state)
 
 
 def _hold_out(data: Dataset, share: float, random_state: int) -> Any:
@@ -76,22 +79,63 @@ def _hold_out(data: Dataset, share: float, random_state: int) -> Any:
         raise InputError(f"splits={share} must lie between 0 and 1 to hold out that share of rows.")
     if round(share * data.n_rows) < 2 or round((1 - share) * data.n_rows) < 2:
         raise InputError(f"splits={share} leaves too few of the {data.n_rows} rows on one side.")
-    kind: Any = ShuffleSplit
-    if data.clusters is not None:
-        kind = GroupShuffleSplit
-    elif data.classes:
-        _check_classes(data, 2)
-        kind = StratifiedShuffleSplit
+    unit = _units_of_classes(data)
+    if unit is not None:
+        _check_classes(data, unit, 2)
+        return Stratified(
+            StratifiedShuffleSplit(1, test_size=share, random_state=random_state), unit
+        )
+    kind: Any = ShuffleSplit if data.clusters is None else GroupShuffleSplit
     return kind(1, test_size=share, random_state=random_state)
 
 
-def _check_classes(data: Dataset, needed: int) -> None:
-    counts = np.bincount(data.y.astype(np.intp), minlength=data.n_classes)
+@dataclass(frozen=True)
+class Stratified:
+    """A splitter that shares out classes evenly, by units of rows of one class each.
+
+    Classes are numbered by their first appearance, so that their names do not matter.
+    """
+
+    splitter: Any
+    unit: Rows
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> Iterable[Fold]:
+        """Yield (train, test) rows."""
+        first = np.unique(self.unit, return_index=True)[1]
+        for train, test in self.splitter.split(first, by_appearance(y[first])):
+            is_train, is_test = (np.isin(self.unit, part) for part in (train, test))
+            yield np.flatnonzero(is_train), np.flatnonzero(is_test)
+
+
+def by_appearance(values: NDArray[Any]) -> Rows:
+    """Return a number for each value: 0 for all that are like the first, and so on.
+
+    >>> by_appearance(np.array([7, 3, 7, 5])).tolist()
+    [0, 1, 0, 2]
+    """
+    _, first, codes = np.unique(values, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[codes].astype(np.intp)
+
+
+def _units_of_classes(data: Dataset) -> Rows | None:
+    """Return the rows, or the clusters if each is of one class; None for numbers and the like."""
+    if not data.classes:
+        return None
+    if data.clusters is None:
+        return np.arange(data.n_rows, dtype=np.intp)
+    first = np.unique(data.clusters, return_index=True)[1]
+    return data.clusters if (data.y == data.y[first][data.clusters]).all() else None
+
+
+def _check_classes(data: Dataset, unit: Rows, needed: int) -> None:
+    first = np.unique(unit, return_index=True)[1]
+    counts = np.bincount(data.y[first].astype(np.intp), minlength=data.n_classes)
     rarest = int(np.argmin(counts))
+    kind = "row" if data.clusters is None else "cluster"
     if counts[rarest] < needed:
         raise InputError(
             f"Class '{short(data.classes[rarest])}' of the target '{short(data.target)}' has "
-            f"{plural(int(counts[rarest]), 'row')}, fewer than the {needed} folds. "
+            f"{plural(int(counts[rarest]), kind)}, fewer than the {needed} folds. "
             "Merge or drop it, or use fewer splits."
         )
 
@@ -119,6 +163,7 @@ def _checked(data: Dataset, splits: Any) -> list[Fold]:
         folds.append((_rows(train, data.n_rows), np.sort(_rows(test, data.n_rows))))
     if not folds:
         raise InputError("splits is empty. Give at least one (train, test) pair.")
+    _check_disjoint(folds, data.n_rows)
     tested = np.concatenate([test for _, test in folds])
     if len(np.unique(tested)) < len(tested):
         raise InputError("splits tests some rows twice. Use disjoint test sets and repeats=….")
@@ -126,7 +171,7 @@ def _checked(data: Dataset, splits: Any) -> list[Fold]:
         raise InputError("splits tests fewer than two rows. Hold out more.")
     _check_weights(data, folds, tested)
     if data.clusters is not None:
-        _check_clusters(data.clusters, folds, tested)
+        _check_clusters(data, data.clusters, folds, tested)
     return folds
 
 
@@ -140,6 +185,20 @@ def _pairs(splits: Any) -> Iterable[tuple[Any, Any]]:
         ) from None
 
 
+def _check_disjoint(folds: list[Fold], n_rows: int) -> None:
+    """Raise where a model would be tested on rows it learned from."""
+    for at, (train, test) in enumerate(folds):
+        is_learned = np.zeros(n_rows, dtype=bool)
+        is_learned[train] = True
+        both = int(is_learned[test].sum())
+        if both:
+            raise InputError(
+                f"splits has {plural(both, 'row')} in both training and test (of pair {at + 1}): "
+                "a model that has seen a row leaves too little of it, and useless features pass. "
+                "Use disjoint parts, or splits='none' to test in sample knowingly."
+            )
+
+
 def _check_weights(data: Dataset, folds: list[Fold], tested: Rows) -> None:
     """Raise where too few rows have a weight to learn from or to test."""
     if data.weights is None:
@@ -151,9 +210,15 @@ def _check_weights(data: Dataset, folds: list[Fold], tested: Rows) -> None:
         )
 
 
-def _check_clusters(clusters: Rows, folds: list[Fold], tested: Rows) -> None:
+def _check_clusters(data: Dataset, clusters: Rows, folds: list[Fold], tested: Rows) -> None:
     """Raise where a cluster is on both sides, or too few are tested to tell their spread."""
     if any(np.intersect1d(clusters[train], clusters[test]).size for train, test in folds):
+        if data.n_copies:
+            raise InputError(
+                f"{plural(data.n_copies, 'row')} of the table repeat others, and splits puts "
+                "copies into both training and test. Drop them, use a number of folds, or give "
+                "clusters=range(len(y)) if each is an observation of its own."
+            )
         raise InputError(
             "splits puts rows of one cluster into both training and test. Use a number of folds, "
             "or a splitter that keeps groups together."

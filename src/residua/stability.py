@@ -27,7 +27,7 @@ from residua.engines import Progress
 from residua.errors import InputError, did_you_mean, is_whole, listed, plural, short
 from residua.randomness import seed_of, stream
 from residua.result import plain_table
-from residua.splits import Fold, make_splits
+from residua.splits import Fold, by_appearance, make_splits
 from residua.stability_bounds import (
     ROUNDING,
     folds_level,
@@ -183,7 +183,7 @@ def _halves(data: Dataset, seed: int, pair: int) -> list[Fold]:
         )
     order = rng.permutation(count)[: count - count % 2]
     if data.classes and data.clusters is None:
-        order = order[np.argsort(data.y[order], kind="stable")]
+        order = order[np.argsort(by_appearance(data.y)[order], kind="stable")]
     halves = [np.flatnonzero(np.isin(unit, order[at::2])).astype(np.intp) for at in (0, 1)]
     return [(halves[0], halves[1]), (halves[1], halves[0])]
 

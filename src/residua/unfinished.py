@@ -18,18 +18,18 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from residua.data import Rows
+from residua.data import Rows, of_all_classes
 from residua.engines import Plan, Task
 from residua.estimators.kernel import Scale
 from residua.fitting import by_task, run
-from residua.inference import normal_p
+from residua.inference import normal_p, standard_error
 from residua.learners import Auto, Boosting
 from residua.randomness import stream
 from residua.residuals import PRODUCT, Residuals
 from residua.splits import Fold, in_parts
 
 Array = NDArray[np.float64]
-Look = Callable[[Plan, Rows, Array, Array], tuple[Array, Array]]
+Look = Callable[[Plan, Rows, Array, Array, Array], tuple[Array, Array]]
 
 # Few trees that learn fast, deep enough for a product of features.
 TREES = Boosting(trees=15, splits=4, shrinkage=0.3)
@@ -63,23 +63,52 @@ def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
     rows = residuals.rows
     if not residuals.arrays.keys() >= PRODUCT or len(rows) < 2 * N_FOLDS * TREES.min_node:
         return None
-    x, y = _one_column_each(residuals)
+    counted = Counted(_ones_or(residuals.weights, len(rows)), residuals.clusters)
+    x, y = _one_column_each(residuals, counted)
     folds = _folds(plan, rows)
-    found = [_compared(x, y, *(_by_trees(plan, rows, folds, left) for left in (x, y)))]
+    found = [_compared(counted, x, y, *(_by_trees(plan, rows, folds, left) for left in (x, y)))]
     if not isinstance(plan.learner, Auto) and 1 < plan.data.X.shape[1] <= MOST_COLUMNS:
-        found += [_seen(look, plan, rows, x, y) for look in (_by_kernels, _by_curves)]
+        found += [_seen(look, plan, rows, counted, x, y) for look in (_by_kernels, _by_curves)]
     return _most_of_x(found)
 
 
-def _one_column_each(residuals: Residuals) -> tuple[Array, Array]:
+@dataclass(frozen=True)
+class Counted:
+    """How much each row counts, 1 on average, and which rows may depend on each other."""
+
+    weights: Array
+    clusters: Rows | None
+
+    def every(self, step: int) -> Counted:
+        """Return every so many rows."""
+        clusters = None if self.clusters is None else self.clusters[::step]
+        return Counted(self.weights[::step], clusters)
+
+    def mean(self, values: Array) -> Array:
+        """Return the weighted mean of each column."""
+        return np.asarray(np.average(values, axis=0, weights=self.weights))
+
+    def error(self, values: Array) -> Array:
+        """Return the standard error of that mean."""
+        return standard_error(self.weights[:, None] * (values - self.mean(values)), self.clusters)
+
+
+def _ones_or(weights: Array | None, n_rows: int) -> Array:
+    return np.ones(n_rows) if weights is None else weights
+
+
+def _one_column_each(residuals: Residuals, counted: Counted) -> tuple[Array, Array]:
     """Return what is left of x and y, for each feature one column: the one that varies most."""
     n_features = residuals.data.n_features
     x, y = (np.zeros((len(residuals.rows), n_features)) for _ in range(2))
     for j, feature in enumerate(residuals.data.features):
         if feature.columns:
-            for out, left in zip((x, y), residuals.feature(j), strict=True):
-                out[:, j] = left[:, int(np.argmax(left.var(axis=0)))]
-    return x - x.mean(axis=0), y - y.mean(axis=0)
+            of_x, of_y = residuals.feature(j)
+            of_y = of_all_classes(of_y) if of_y.shape[1] > 1 else of_y
+            for out, left in ((x, of_x), (y, of_y)):
+                spread = counted.mean((left - counted.mean(left)) ** 2)
+                out[:, j] = left[:, int(np.argmax(spread))]
+    return x - counted.mean(x), y - counted.mean(y)
 
 
 def _folds(plan: Plan, rows: Rows) -> list[Fold]:
@@ -111,15 +140,15 @@ def _by_trees(plan: Plan, rows: Rows, folds: Sequence[Fold], left: Array) -> Arr
     return found
 
 
-def _seen(look: Look, plan: Plan, rows: Rows, x: Array, y: Array) -> Leftover:
+def _seen(look: Look, plan: Plan, rows: Rows, counted: Counted, x: Array, y: Array) -> Leftover:
     """Return what a look still explains, of some of the rows where they are many."""
     every = -(-len(rows) // MOST_ROWS)
-    x, y, some = x[::every], y[::every], rows[::every]
-    seen = _compared(x, y, *look(plan, some, x, y))
+    x, y, some, counted = x[::every], y[::every], rows[::every], counted.every(every)
+    seen = _compared(counted, x, y, *look(plan, some, counted.weights, x, y))
     return replace(seen, bias=seen.bias * np.sqrt(len(rows) / len(some)))
 
 
-def _by_kernels(plan: Plan, rows: Rows, x: Array, y: Array) -> tuple[Array, Array]:
+def _by_kernels(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Array, Array]:
     """Return what kernel ridge predicts of residuals from the rest, out of fold.
 
     One kernel serves x_j and y; without x_j's columns its exponents are less by their part.
@@ -129,7 +158,7 @@ def _by_kernels(plan: Plan, rows: Rows, x: Array, y: Array) -> tuple[Array, Arra
 
     found = np.zeros((2, *x.shape))
     Z = plan.data.X[rows]
-    Z = Scale.of(Z, np.ones(len(Z))).apply(Z)
+    Z = Scale.of(Z, w).apply(Z)
     for train, test in _folds(plan, rows):
         count = min(CENTRES, len(train))
         centres = Z[train[np.arange(count) * len(train) // count]]
@@ -144,18 +173,19 @@ def _by_kernels(plan: Plan, rows: Rows, x: Array, y: Array) -> tuple[Array, Arra
             held = COST * np.exp((fewer - among) / n_others)
             held.flat[:: count + 1] += 1e-8 * COST
             learned, targets = kernel[train], np.column_stack([x[train, j], y[train, j]])
-            held += learned.T @ learned
-            slopes = solve(held, learned.T @ targets, assume_a="pos")
+            weighted = w[train, None] * learned
+            held += weighted.T @ learned
+            slopes = solve(held, weighted.T @ targets, assume_a="pos")
             found[:, test, j] = (kernel[test] @ slopes).T
     return found[0], found[1]
 
 
-def _by_curves(plan: Plan, rows: Rows, x: Array, y: Array) -> tuple[Array, Array]:
+def _by_curves(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Array, Array]:
     """Return what curves predict of residuals from the rest, out of fold.
 
     All residuals are fitted at once: each takes a step towards the curve that tells most of it.
     """
-    curves, cost = _curves(plan.data.X[rows])
+    curves, cost = _curves(plan.data.X[rows], w)
     n_columns, width = curves.shape[1:]
     left = np.column_stack([x, y])
     features = plan.data.features
@@ -163,13 +193,13 @@ def _by_curves(plan: Plan, rows: Rows, x: Array, y: Array) -> tuple[Array, Array
     each, flat = np.arange(left.shape[1]), curves.reshape(len(left), -1)
     found = np.zeros_like(left)
     for train, test in _folds(plan, rows):
-        learned, targets = flat[train], left[train]
+        learned, targets, own_w = flat[train], left[train], w[train, None]
         blocks = curves[train].transpose(1, 0, 2)
-        held = blocks.transpose(0, 2, 1) @ blocks + len(train) * np.diag(cost)
+        held = blocks.transpose(0, 2, 1) @ (own_w * blocks) + own_w.sum() * np.diag(cost)
         inverse = np.linalg.inv(held)
         slopes = np.zeros((n_columns, width, len(each)))
         for _ in range(STEPS):
-            missing = targets - learned @ slopes.reshape(-1, len(each))
+            missing = own_w * (targets - learned @ slopes.reshape(-1, len(each)))
             told = np.where(own[:, None], 0.0, (learned.T @ missing).reshape(slopes.shape))
             towards = inverse @ told
             best = np.argmax((towards * told).sum(axis=1), axis=0)
@@ -178,7 +208,7 @@ def _by_curves(plan: Plan, rows: Rows, x: Array, y: Array) -> tuple[Array, Array
     return found[:, : x.shape[1]], found[:, x.shape[1] :]
 
 
-def _curves(Z: Array) -> tuple[Array, Array]:
+def _curves(Z: Array, w: Array) -> tuple[Array, Array]:
     """Return the parts of every column's curve, (rows, columns, parts), and what each costs."""
     from scipy.special import ndtri
     from scipy.stats import rankdata
@@ -188,39 +218,39 @@ def _curves(Z: Array) -> tuple[Array, Array]:
     wave = np.arange(1, WAVES + 1)
     waves = np.sqrt(2) * np.cos(np.pi * ranks[:, :, None] * wave)
     curves = np.concatenate([waves, np.stack([ends, ends**2 / np.sqrt(2)], axis=2)], axis=2)
-    return curves - curves.mean(axis=0), np.append((wave / BENT) ** 4, [ENDS_COST, ENDS_COST])
+    return curves - np.average(curves, axis=0, weights=w), np.append(
+        (wave / BENT) ** 4, [ENDS_COST, ENDS_COST]
+    )
 
 
 # --- what they saw ------------------------------------------------------------------------------
 
 
-def _compared(x: Array, y: Array, eta: Array, delta: Array) -> Leftover:
+def _compared(counted: Counted, x: Array, y: Array, eta: Array, delta: Array) -> Leftover:
     """Return the shares that predictions explain of what is left of x and y, and the bias."""
-    eta, delta = _not_overstated(x, eta), _not_overstated(y, delta)
+    eta, delta = _not_overstated(counted, x, eta), _not_overstated(counted, y, delta)
     products, mended = x * y, (x - eta) * (y - delta)
-    error = products.std(axis=0) / np.sqrt(len(x))
-    shift = (products - mended).mean(axis=0)
+    error = counted.error(products)
+    shift = counted.mean(products - mended)
     bias = np.divide(shift, error, out=np.zeros_like(error), where=error > 0)
-    return Leftover(*_share(x, eta), *_share(y, delta), bias)
+    return Leftover(*_share(counted, x, eta), *_share(counted, y, delta), bias)
 
 
-def _not_overstated(left: Array, found: Array) -> Array:
+def _not_overstated(counted: Counted, left: Array, found: Array) -> Array:
     """Return predictions of residuals, shrunk where they say too much."""
-    found = found - found.mean(axis=0)
-    size = np.square(found).sum(axis=0)
-    agreement = (found * left).sum(axis=0)
+    found = found - counted.mean(found)
+    size, agreement = counted.mean(found**2), counted.mean(found * left)
     slope = np.divide(agreement, size, out=np.zeros_like(size), where=size > 0)
     return np.asarray(found * np.clip(slope, 0.0, 1.0))
 
 
-def _share(left: Array, explained: Array) -> tuple[Array, Array]:
+def _share(counted: Counted, left: Array, explained: Array) -> tuple[Array, Array]:
     """Return the share of the residuals that is explained, and the p-value of there being none."""
-    products = left * explained
-    total = np.square(left).sum(axis=0)
-    gain = 2 * products.sum(axis=0) - np.square(explained).sum(axis=0)
+    products, total = left * explained, counted.mean(left**2)
+    gain = 2 * counted.mean(products) - counted.mean(explained**2)
     share = np.divide(gain, total, out=np.zeros_like(total), where=total > 0)
-    error = products.std(axis=0) * np.sqrt(len(left))
-    ratio = np.divide(products.sum(axis=0), error, out=np.zeros_like(error), where=error > 0)
+    error = counted.error(products)
+    ratio = np.divide(counted.mean(products), error, out=np.zeros_like(error), where=error > 0)
     return np.maximum(share, 0.0), normal_p(ratio, "greater")
 
 

@@ -49,6 +49,24 @@ def test_power_and_rows_undo_each_other():
         assert table.loc[feature, "power"] == pytest.approx(0.7, abs=0.01)
 
 
+@pytest.mark.parametrize("splits", [5, 0.1])
+def test_no_test_has_less_power_than_its_level(splits):
+    model = Model([0.02, 0.1, 0.0], noise=1.0)  # of few rows a refit costs more than it gains
+    table = residua.power_at(model, [5, 20, 100, 10**6], alpha=0.05, splits=splits)
+    assert (table["power"] >= 0.05).all()
+    pilot = assess(*model.draw(60, seed=3), learner="linear", methods=BOTH)
+    for correction, level in {"none": 0.2, "bonferroni": 0.2 / 3}.items():
+        table = residua.power_at(pilot, [1, 10, 60], alpha=0.2, correction=correction)
+        assert (table["power"] >= level - 1e-12).all()
+
+
+def test_a_narrow_spread_does_not_push_power_under_the_level():
+    from residua.efficiency.planning import Planned, power_of
+
+    test = Planned("x", "loco", False, 1e4, 1e4, 1e4, spread=0.3)
+    assert power_of(test, 1e4, 10, level=0.05) == 0.05
+
+
 def test_a_correction_asks_for_more_rows():
     model = Model([0.3, 0.3, 0.0, 0.0], noise=1.0)
     rows = {

@@ -163,7 +163,11 @@ def power_at(
 
 
 def power_of(test: Planned, variability: float, n_rows: float, *, level: float) -> float:
-    """Return the chance that the test finds its feature in so many rows."""
+    """Return the chance that the test finds its feature in so many rows, at least its level.
+
+    A gain that few rows cannot pay for, or a narrow spread, would put it below; but a test of a
+    useless feature still rejects at its level.
+    """
     from scipy.stats import norm
 
     if not np.isfinite(variability):
@@ -172,7 +176,7 @@ def power_of(test: Planned, variability: float, n_rows: float, *, level: float) 
     short = 1 - test.cost / (test.trained * n_rows)
     shift = np.sqrt(test.tested * n_rows / variability) * short
     other = norm.sf((shift + critical) / test.spread) if test.two_sided else 0.0
-    return float(norm.sf((critical - shift) / test.spread) + other)
+    return max(level, float(norm.sf((critical - shift) / test.spread) + other))
 
 
 def rows_for(test: Planned, variability: float, *, power: float, level: float) -> float:

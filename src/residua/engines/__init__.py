@@ -205,12 +205,14 @@ class Plan:
     def references(self, fold: int) -> Array:
         """Return other values of the columns: quantiles, or rows where a feature owns several."""
         train = self.folds[fold][0]
-        at = (np.arange(N_REFERENCES) * len(train) + len(train) // 2) // N_REFERENCES
-        values = self.data.X[train[at]]
+        weights = None if self.data.weights is None else self.data.weights[train]
+        values = self.data.X[train[_spaced(len(train), weights)]]
         for feature in self.data.features:
             if len(feature.columns) == 1:
-                column = feature.columns[0]
-                values[:, column] = np.sort(self.data.X[train, column])[at]
+                own = self.data.X[train, feature.columns[0]]
+                order = np.argsort(own, kind="stable")
+                at = _spaced(len(own), None if weights is None else weights[order])
+                values[:, feature.columns[0]] = own[order][at]
         return values
 
     def learner_seed(self, fold: int) -> int:
@@ -226,3 +228,14 @@ class Plan:
         rng = stream(self.seed, "permutation", self.repeat, fold)
         n_rows = len(self.folds[fold][1])
         return [rng.permutation(n_rows).astype(np.intp) for _ in range(self.permutations)]
+
+
+def _spaced(n_rows: int, weights: Array | None) -> Rows:
+    """Return places in a row that are evenly spaced, by weights where there are any."""
+    if weights is None:
+        return np.asarray((np.arange(N_REFERENCES) * n_rows + n_rows // 2) // N_REFERENCES)
+    reached = np.cumsum(weights)
+    middles = (np.arange(N_REFERENCES) + 0.5) / N_REFERENCES * reached[-1]
+    # Where a middle is the end of one row's weight but for rounding, the next row has it.
+    at: Rows = np.searchsorted(reached, middles * (1 + 1e-12), side="right")
+    return at

@@ -513,14 +513,14 @@ class Job:
         """Return the prediction less its mean over other values of each feature."""
         data, scores, slot = self.grounds.data, self._tested(0), self._slots()
         references = self.grounds.plan.references(self.grounds.fold)
-        own = data.above_first(self._prediction(0))
+        own = data.signal(self._prediction(0))
         found = np.zeros((len(own), len(slot), *own.shape[1:]))
         pick = np.zeros(len(own), dtype=np.int64)
         for values in references:
             changes = self._changes(self.grounds.as_in_table(values), pick)
             for j in np.flatnonzero(slot >= 0):
                 altered = as_prediction(scores + changes[slot[j]], self.n_classes)
-                found[:, j] += (own - data.above_first(altered)) / len(references)
+                found[:, j] += (own - data.signal(altered)) / len(references)
         return found
 
     def _changes(self, other: NDArray[Any], pick: NDArray[np.int64]) -> Array:

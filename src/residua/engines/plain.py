@@ -262,7 +262,7 @@ def _direction(plan: Plan, task: Task, model: Model | None) -> Array | None:
         return None
     data, (train, test) = plan.data, plan.folds[task.fold]
     inputs, references = plan.inputs[test], plan.references(task.fold)
-    own = data.above_first(_predicted(plan, model, inputs, train))
+    own = data.signal(_predicted(plan, model, inputs, train))
     found = np.zeros((len(test), data.n_features, *own.shape[1:]))
     unused = _unused(plan, model)
     averaged = None if data.classes else getattr(model, "averaged", None)
@@ -276,7 +276,7 @@ def _direction(plan: Plan, task: Task, model: Model | None) -> Array | None:
         altered = inputs.copy()
         for values in references[:, columns]:
             altered[:, columns] = values
-            found[:, j] -= data.above_first(_predicted(plan, model, altered, train))
+            found[:, j] -= data.signal(_predicted(plan, model, altered, train))
         found[:, j] = found[:, j] / len(references) + own
     return found
 

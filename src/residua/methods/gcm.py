@@ -121,9 +121,7 @@ def product_scale(residuals: Residuals) -> Array:
     """Return sd of the feature times sd of y: the size a product can have."""
     single, columns, _ = _by_width(residuals)
     scale = np.ones(residuals.data.n_features)
-    for some in column_blocks(residuals.data.n_rows, len(single)):
-        spread = residuals.data.X[:, columns[some]].std(axis=0)
-        scale[single[some]] = spread * np.sqrt(residuals.mean_loss)
+    scale[single] = np.sqrt(residuals.data.variance[columns] * residuals.mean_loss)
     return scale
 
 

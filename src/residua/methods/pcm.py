@@ -12,6 +12,9 @@ statistics has a variance of up to 2 instead of 1 (2 for functions of many parts
 so scores stand √2 times as far from their mean as they are. Let S_k be normal vectors in d
 dimensions, one a fold, and T_k = S_k·S/|S| with S the sum of the others: then Σ T_k / √(2K) is
 above 1.645 in at most 5% of draws, for all d and K (tests/methods/test_pcm.py computes them).
+
+With three or more classes there is a function for each, and the score is the sum of all their
+products: no class is left out, so their names and order do not matter.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from residua.data import of_all_classes
 from residua.methods.gcm import wider
 from residua.residuals import Residuals
 
@@ -31,24 +35,26 @@ SHARED = np.sqrt(2.0)
 
 def pcm(residuals: Residuals, rng: Generator) -> Array:
     """Return the product of what is left of a function of x_j and what is left of y."""
-    products = residuals.f_given_rest * residuals.y_given_rest
-    if products.ndim == 3:
-        products = products.sum(axis=2)
+    f, y = _pair(residuals)
+    products = f * y if y.ndim == 2 else (f * y).sum(axis=2)
     scores = residuals.weighted(products)
     return wider(residuals, scores, 1.0 if residuals.n_folds == 1 else SHARED)
 
 
 def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:
     """Return what the scores of a feature are products of, (rows, classes) each."""
-    f, y = (array[:, j].reshape(len(array), -1) for array in _pair(residuals))
+    f, y = _pair(residuals)
+    f, y = (array[:, j].reshape(len(array), -1) for array in (f, y))
     return (f if residuals.weights is None else residuals.weights[:, None] * f), y
 
 
 def _pair(residuals: Residuals) -> tuple[Array, Array]:
-    return residuals.f_given_rest, residuals.y_given_rest
+    """Return what is left of the functions and of y; of three or more classes, of each of them."""
+    y = residuals.y_given_rest
+    return residuals.f_given_rest, y if y.ndim == 2 else of_all_classes(y)
 
 
 def unexplained(residuals: Residuals) -> Array:
     """Return the mean square of what is left of y without each feature: all it could explain."""
-    squares = residuals.y_given_rest**2
+    squares = _pair(residuals)[1] ** 2
     return np.asarray(squares.reshape(*squares.shape[:2], -1).sum(axis=2).mean(axis=0))

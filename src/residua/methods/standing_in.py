@@ -44,7 +44,20 @@ def less_standing_in(residuals: Residuals, gains: Array, *, weight: float, free:
 
 def _loss_per_row(residuals: Residuals) -> float:
     """Return the loss one useless coefficient costs: σ²/n, or for a log-loss ½/n a class."""
-    data = residuals.data
+    data, n_rows = residuals.data, residuals.n_train * _worth(residuals)
     if data.classes:
-        return 0.5 * (data.n_classes - 1) / residuals.n_train
-    return float(residuals.loss_given_all.mean()) / residuals.n_train
+        return 0.5 * (data.n_classes - 1) / n_rows
+    loss = np.average(residuals.loss_given_all[:, 0], weights=residuals.weights)
+    return float(loss) / n_rows
+
+
+def _worth(residuals: Residuals) -> float:
+    """Return the rows that unequal weights, or copies of rows, are worth, as a share of the rows.
+
+    It is (Σw)² / Σw² over n (Kish 1965), where copies of a row add up their weights.
+    """
+    data = residuals.data
+    weights = np.ones(data.n_rows) if data.weights is None else data.weights
+    if data.n_copies and data.clusters is not None:
+        weights = np.bincount(data.clusters, weights).astype(float)
+    return float(weights.sum() ** 2 / (weights**2).sum() / data.n_rows)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from residua.data import of_all_classes
 from residua.inference import SMALLEST_P, Tests, normal_p, quantile, standard_error
 from residua.methods.gcm import combined, factors, of_products
 from residua.residuals import Residuals
@@ -75,8 +76,15 @@ def weighted_test(residuals: Residuals, scores: Array, rng: Generator, confidenc
 
 def _weighted_products(residuals: Residuals, j: int) -> Array:
     """Return every product of the residuals times every weight, (rows, products × weights)."""
-    products, weights = of_products(residuals, j), _signs(residuals, j)
+    x, y = residuals.feature(j)
+    products = residuals.weighted((x[:, :, None] * _classes(y)[:, None, :]).reshape(len(x), -1))
+    weights = _signs(residuals, j)
     return np.asarray((products[:, :, None] * weights[:, None, :]).reshape(len(products), -1))
+
+
+def _classes(y: Array) -> Array:
+    """Return what is left of y, of three or more classes for each: the largest product counts."""
+    return y if y.shape[1] == 1 else of_all_classes(y)
 
 
 def _signs(residuals: Residuals, j: int) -> Array:
@@ -86,8 +94,8 @@ def _signs(residuals: Residuals, j: int) -> Array:
     signs = np.where(np.median(Z, axis=0) < Z, 1.0, -1.0)
     few = signs[:, :MOST_PAIRED]
     if signs.shape[1] > MOST_PAIRED:
-        y = residuals.y_given_rest.reshape(len(Z), -1)[:, [j]]
-        few = signs[:, np.argsort(-np.abs((Z * y).mean(axis=0)), kind="stable")[:MOST_PAIRED]]
+        shared = np.square(Z.T @ _classes(residuals.feature(j)[1])).sum(axis=1)
+        few = signs[:, np.argsort(-shared, kind="stable")[:MOST_PAIRED]]
     pairs = [few[:, a] * few[:, b] for a, b in combinations(range(few.shape[1]), 2)]
     return np.column_stack([np.ones(len(Z)), signs, *pairs])
 
