@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residua.errors import InputError, did_you_mean, plural, short
-from residua.reading import Column, columns_of, is_gap, vector
+from residua.frames import Frame
+from residua.reading import Column, columns_of, frame_of, is_gap, vector
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -61,6 +62,7 @@ class Dataset:
     weights: Array | None = None
     clusters: Rows | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
+    frame: Frame | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def from_table(
@@ -72,8 +74,12 @@ class Dataset:
         sample_weight: Any = None,
         clusters: Any = None,
         task: str = "auto",
+        keep_frame: bool = False,
     ) -> Dataset:
-        """Return the checked table, or raise InputError with the column and the cure."""
+        """Return the checked table, or raise InputError with the column and the cure.
+
+        `keep_frame` keeps the columns as they came beside the numbers, as `frame`.
+        """
         if task not in TASKS:
             raise InputError(f"task={task!r} is not known.{did_you_mean(task, TASKS)}")
         table = columns_of(X)
@@ -101,6 +107,7 @@ class Dataset:
             weights=_weights(sample_weight, n_rows, cure),
             clusters=_clusters(clusters, n_rows),
             notes=tuple(_notes(encoded, X_columns, features, codes)),
+            frame=_frame(X, list(table), features, groups or {}) if keep_frame else None,
         )
 
     @property
@@ -183,6 +190,18 @@ class Dataset:
             return np.full(n_rows, np.average(self.y[train], weights=weights))
         shares = np.bincount(self.y[train].astype(np.intp), weights, self.n_classes)
         return np.tile(shares / shares.sum(), (n_rows, 1))
+
+
+def _frame(
+    X: Any,
+    names: list[str],
+    features: tuple[Feature, ...],
+    groups: Mapping[str, Sequence[str]],
+) -> Frame:
+    """Return these columns of the table as they came, and which each feature owns."""
+    members = _named_groups(groups)
+    owned = {f.name: tuple(members.get(f.name, [f.name])) for f in features}
+    return Frame(frame_of(X)[names], owned, tuple(names))
 
 
 def _taken(table: dict[str, Column], given: Any) -> Any:

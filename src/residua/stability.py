@@ -282,6 +282,7 @@ def part_of(data: Dataset, rows: Rows) -> Dataset:
         holes=holes if holes is not None and holes.any() else None,
         weights=_weights(data, rows),
         clusters=_clusters(data, rows),
+        frame=None if data.frame is None else data.frame.at_rows(rows),
     )
 
 
