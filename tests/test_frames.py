@@ -490,3 +490,62 @@ def test_pipelines_without_names_still_get_numbers():
     steps = Pipeline([("f", FunctionTransformer()), ("m", Ridge())])
     assert not wants_frames(steps)
     assert not wants_frames(HistGradientBoostingRegressor())
+
+
+# --- fitted already -----------------------------------------------------------------------------
+
+
+def test_a_fitted_estimator_is_fitted_anew_and_that_is_said():
+    X, y, _ = passengers(100)
+    fitted = pipeline().fit(X, y)
+    result = residua.assess(X, y, learner=fitted, methods=["gcm"])
+    fresh = residua.assess(X, y, learner=pipeline(), methods=["gcm"])
+    np.testing.assert_array_equal(result.table["p_value"], fresh.table["p_value"])
+    said = "Pipeline was fitted already. Tests leave rows and features out, so it is fitted anew"
+    assert any(alert.startswith(said) for alert in result.alerts)
+    assert not any("fitted already" in alert for alert in fresh.alerts)
+
+
+def test_a_frozen_estimator_is_refused_also_inside_others():
+    from sklearn.frozen import FrozenEstimator
+
+    X, y, lift = passengers(100)
+    frozen = FrozenEstimator(pipeline(Ridge()).fit(X, lift))
+    with pytest.raises(residua.InputError, match="has a FrozenEstimator and cannot be refitted"):
+        residua.assess(X, lift, learner=frozen)
+    calibrated = CalibratedClassifierCV(FrozenEstimator(pipeline().fit(X, y)))
+    with pytest.raises(residua.InputError, match=r"CalibratedClassifierCV has a Frozen.*unfrozen"):
+        residua.assess(X, y, learner=Estimator(calibrated, x=Ridge()))
+    stacked = StackingRegressor([("a", pipeline(Ridge()).fit(X, lift))], cv="prefit")
+    with pytest.raises(residua.InputError, match="cv='prefit' and cannot be refitted"):
+        residua.assess(X, lift, learner=stacked)
+
+
+# --- nothing could be fitted --------------------------------------------------------------------
+
+
+def test_where_no_fit_succeeds_there_is_no_answer_but_an_error_with_the_reason():
+    X, y, _ = passengers(100)
+    wrong = make_pipeline(make_column_transformer((StandardScaler(), TEXT)), LogisticRegression())
+    with pytest.raises(residua.InputError, match="No feature could be tested") as error:
+        residua.assess(X, y, learner=wrong)
+    assert "ValueError: could not convert string" in str(error.value)
+    with pytest.raises(residua.InputError, match="On a part of 50 rows: No feature could"):
+        residua.stability(X, y, learner=wrong, method="gcm", folds=2, splits=2)
+
+
+def test_a_method_whose_fits_all_fail_beside_others_is_named():
+    class TooManyForMe:
+        def fit(self, X, y):
+            if X.shape[1] == 3:
+                raise RuntimeError("three is a crowd")
+            return self
+
+        def predict(self, X):
+            return X[:, 0]
+
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    result = residua.assess(X, X[:, 0], learner=TooManyForMe(), methods=["gcm", "loco"])
+    said = "loco has no answer, as every feature's fits failed: fold 1: RuntimeError: three"
+    assert any(said in alert for alert in result.alerts)
+    assert not any("Some fits failed" in alert for alert in result.alerts)

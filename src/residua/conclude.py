@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residua.data import Dataset
-from residua.errors import InputError, is_whole, listed, short
+from residua.errors import InputError, NothingFitted, is_whole, listed, short
 from residua.fitting import COMPILED
 from residua.inference import (
     ALTERNATIVES,
@@ -152,7 +152,7 @@ def conclude(
         scores[method.name] = _mean_over_repeats(fitted, per_repeat)
     table = pd.concat(tables, ignore_index=True)
     quality = quality_table(fitted, learner, left)
-    return Result(
+    result = Result(
         table=table,
         scores=scores,
         rows=_tested(fitted),
@@ -169,6 +169,29 @@ def conclude(
         }
         | {"fold": fitted[0].fold.astype(float)},
     )
+    _check_fitted(result, learner, [m.name for m in methods if isinstance(m, Method)])
+    return result
+
+
+def _check_fitted(result: Result, learner: Learner, tests: Sequence[str]) -> None:
+    """Raise where no test of any feature has an answer: none would look like no effect."""
+    silent = _silent(result.table)
+    if tests and all(name in silent for name in tests):
+        raise NothingFitted(
+            f"No feature could be tested with {short(str(learner), 60)}: "
+            f"{short(silent[tests[0]], 150).rstrip('.')}. Mend the learner, or use another.",
+            result,
+        )
+
+
+def _silent(table: pd.DataFrame) -> dict[str, str]:
+    """Return the methods that failed for every feature that varies, with the first reason."""
+    found = {}
+    for method, rows in table.groupby("method", sort=False):
+        status = [s for s in rows["status"].tolist() if s != "constant"]
+        if status and all(s.startswith("failed") for s in status):
+            found[str(method)] = status[0].removeprefix("failed: ")
+    return found
 
 
 def score(method: Method, residuals: Residuals, options: Options, repeat: int) -> Array:
@@ -425,6 +448,7 @@ def _alerts(
 ) -> Iterable[str]:
     """Yield what to know before trusting the table."""
     yield from data.notes
+    yield from learner.notes
     if options.paper:
         yield (
             "Paper mode: residuals in sample, two-sided, unadjusted. With flexible learners "
@@ -434,7 +458,11 @@ def _alerts(
         yield "In-sample residuals flatter flexible learners: LOCO then rejects too often."
     if learner.name in COMPILED and find_spec("numba") is None:
         yield "numba is not installed, so models are fitted one by one: pip install numba."
-    statuses = zip(table["feature"].tolist(), table["status"].tolist(), strict=True)
+    silent = _silent(table)
+    for method, reason in silent.items():
+        yield f"{method} has no answer, as every feature's fits failed: {short(reason, 150)}."
+    rows = table[~table["method"].isin(list(silent))]
+    statuses = zip(rows["feature"].tolist(), rows["status"].tolist(), strict=True)
     failed = {feature: status for feature, status in statuses if status.startswith("failed")}
     if failed:
         why = next(iter(failed.values()))[8:]

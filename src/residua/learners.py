@@ -323,7 +323,23 @@ class Estimator(Learner):
         """Return whether the estimators say that they take NaN."""
         from residua.estimators.wrapped import takes_gaps
 
-        return all(takes_gaps(e) for e in (self.y, self.x) if e is not None)
+        return all(takes_gaps(estimator) for estimator in self._given)
+
+    @property
+    def _given(self) -> list[Any]:
+        return [estimator for estimator in (self.y, self.x) if estimator is not None]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return that an estimator which was fitted is fitted anew."""
+        from residua.estimators.wrapped import is_fitted
+
+        names = [type(estimator).__name__ for estimator in self._given if is_fitted(estimator)]
+        return tuple(
+            f"{name} was fitted already. Tests leave rows and features out, so it is fitted anew, "
+            "from scratch, with its settings: what it had learned is not used."
+            for name in dict.fromkeys(names)
+        )
 
     def wants_frame(self, *, of_feature: bool = False) -> bool:
         """Return whether the estimator names columns, or was said to take frames."""
@@ -339,8 +355,15 @@ class Estimator(Learner):
 
     def check(self, *, n_classes: int, weighted: bool) -> None:
         """Raise a sentence where the estimator does not fit the target."""
-        from residua.estimators.wrapped import for_target, is_classifier, weight_name
+        from residua.estimators.wrapped import (
+            check_refits,
+            for_target,
+            is_classifier,
+            weight_name,
+        )
 
+        for estimator in self._given:
+            check_refits(estimator)
         kind = type(self.y).__name__
         if is_classifier(self.y) and not n_classes:
             raise InputError(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from residua.errors import InputError
 from residua.estimators import Array, as_chances
-from residua.estimators.columns import NothingLeft, tell_what_is_left
+from residua.estimators.columns import NothingLeft, inside, tell_what_is_left
 from residua.estimators.mean import MeanModel
 
 _THREADS = ("n_jobs", "nthread", "thread_count", "num_threads")
@@ -151,6 +151,28 @@ def is_classifier(estimator: Any) -> bool:
     from sklearn.base import is_classifier as sklearn_says
 
     return bool(sklearn_says(estimator))
+
+
+def check_refits(estimator: Any) -> None:
+    """Raise a sentence where the estimator, or one inside, can only be used as it was fitted."""
+    for name, part in inside(estimator):
+        is_frozen = type(part).__name__ == "FrozenEstimator"
+        if is_frozen or (name == "cv" and part == "prefit") or (name == "prefit" and part is True):
+            what = "a FrozenEstimator" if is_frozen else f"{name}={part!r}"
+            raise InputError(
+                f"{type(estimator).__name__} has {what} and cannot be refitted, as tests do "
+                "without each feature. Give the estimator inside, unfrozen."
+            )
+
+
+def is_fitted(estimator: Any) -> bool:
+    """Return whether the estimator, or one inside, has learned something."""
+    return any(
+        name.endswith("_") and not name.startswith("_")
+        for _, part in inside(estimator)
+        if hasattr(part, "get_params") and not isinstance(part, type)
+        for name in vars(part)
+    )
 
 
 def takes_gaps(estimator: Any) -> bool:
