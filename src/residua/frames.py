@@ -31,13 +31,13 @@ class Frame:
         """Return a copy of some rows, without the columns of some features."""
         gone = {column for feature in without for column in self.owned[feature]}
         kept = [column for column in self.table.columns if column not in gone]
-        return self.table[kept].iloc[rows]
+        return self.table[kept].iloc[rows].reset_index(drop=True)
 
     def with_rows(self, rows: Rows, feature: str, others: Rows) -> pd.DataFrame:
         """Return rows in which a feature has the values that it has in other rows."""
         part = self.part(rows)
         for column in self.owned[feature]:
-            part[column] = self.table[column].iloc[others].set_axis(part.index)
+            part[column] = self.table[column].iloc[others].reset_index(drop=True)
         return part
 
     def with_usual(
@@ -47,7 +47,7 @@ class Frame:
         part = self.part(rows)
         for column in self.owned[feature]:
             usual = _usual(self.table[column].iloc[train], weights)
-            part[column] = usual.take(np.zeros(len(rows), dtype=np.intp)).set_axis(part.index)
+            part[column] = usual.iloc[np.zeros(len(rows), dtype=np.intp)].reset_index(drop=True)
         return part
 
     def at_rows(self, rows: Rows) -> Frame:

@@ -22,6 +22,8 @@ from residua.threads import one_thread
 
 # Beyond this the square of a loss overflows.
 LARGEST = 1e70
+# A frame is predicted in parts of about so many rows.
+AT_ONCE = 50_000
 
 
 def run(plan: Plan) -> list[Outcome]:
@@ -298,25 +300,31 @@ def _direction(plan: Plan, task: Task, model: Model | None) -> Array | None:
         if averaged:  # it knows a short cut
             found[:, j] = own - averaged(inputs, columns, references[:, columns])
             continue
-        for altered in _with_references(plan, task, j, inputs, references):
-            found[:, j] -= data.above_first(_predicted(plan, model, altered, train))
+        for altered, count in _with_references(plan, task, j, inputs, references):
+            said = data.above_first(_predicted(plan, model, altered, train))
+            found[:, j] -= said.reshape(count, *own.shape).sum(axis=0)
         found[:, j] = found[:, j] / len(references) + own
     return found
 
 
 def _with_references(
     plan: Plan, task: Task, j: int, inputs: Any, references: Array
-) -> Iterator[Any]:
-    """Yield the inputs with each of the other values of a feature in all rows."""
+) -> Iterator[tuple[Any, int]]:
+    """Yield the inputs with other values of a feature in all rows, for so many values at once.
+
+    Frames go through slow pipelines, so these see many values at once.
+    """
     frame, test = plan.frame(), plan.folds[task.fold][1]
     if frame is None:
         columns, altered = list(plan.data.features[j].columns), inputs.copy()
         for values in references[:, columns]:
             altered[:, columns] = values
-            yield altered
+            yield altered, 1
         return
-    for row in plan.reference_rows(task.fold, j):
-        yield frame.with_rows(test, plan.data.names[j], np.full(len(test), row))
+    rows, step = plan.reference_rows(task.fold, j), max(1, AT_ONCE // len(test))
+    for some in (rows[start : start + step] for start in range(0, len(rows), step)):
+        others = np.repeat(some, len(test))
+        yield frame.with_rows(np.tile(test, len(some)), plan.data.names[j], others), len(some)
 
 
 def _altered(plan: Plan, inputs: Array, j: int, values: Array) -> Array:
