@@ -55,3 +55,12 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr
     built = {page.stem for page in (tmp_path / "html").glob("**/*.html")}
     assert {"index", "start", "choose", "api", "benchmarks", "errata", "gcm"} <= built
+
+
+@pytest.mark.parametrize("page", ["choose.md"])
+def test_the_python_on_a_page_runs(page):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, page, "exec"), {})

@@ -352,13 +352,24 @@ def test_other_columns_than_in_fit_are_refused(rooms, fitted):
         fitted.transform(X.drop(columns="more"))
 
 
+class NotTwo(LinearRegression):
+    """Least squares that will not do with two columns."""
+
+    def fit(self, X, y):
+        if X.shape[1] == 2:
+            raise RuntimeError("two are too few")
+        return super().fit(X, y)
+
+
 def test_fits_that_fail_are_told(small_data):
     from sklearn.neighbors import KNeighborsRegressor
 
-    selector = Selector(learner=KNeighborsRegressor(n_neighbors=500))
+    with pytest.raises(InputError, match="No feature could be tested with Estimator"):
+        Selector(learner=KNeighborsRegressor(n_neighbors=500)).fit(*small_data)
+    selector = Selector(learner=NotTwo(), feature_groups={"pair": ["x0", "x1"]})
     with pytest.warns(UserWarning, match="Some fits failed"):
         selector.fit(*small_data)
-    assert not selector.get_support().any()
+    assert not selector.get_support()[:2].any()
 
 
 def test_residua_is_imported_without_scikit_learn():

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy.optimize import linprog
 from scipy.stats import norm
+from sklearn.linear_model import LinearRegression
 
 import residua
 from residua import InputError, assess
@@ -172,11 +173,24 @@ def test_progress_counts_the_parts_and_the_page_says_how_often(small_data):
     assert "no theorem" not in str(halves)
 
 
+class NotTwo(LinearRegression):
+    """Least squares that will not do with two columns."""
+
+    def fit(self, X, y):
+        if X.shape[1] == 2:
+            raise RuntimeError("two are too few")
+        return super().fit(X, y)
+
+
 def test_fits_that_fail_are_told(small_data):
     from sklearn.neighbors import KNeighborsRegressor
 
-    found = stability(*small_data, learner=KNeighborsRegressor(n_neighbors=500), splits=2, folds=2)
-    assert not found.table["selected"].any()
+    options = {"splits": 2, "folds": 2}
+    with pytest.raises(InputError, match="On a part of 60 rows: No feature could be tested"):
+        stability(*small_data, learner=KNeighborsRegressor(n_neighbors=500), **options)
+    groups = {"pair": ["x0", "x1"]}
+    found = stability(*small_data, learner=NotTwo(), groups=groups, **options)
+    assert not found.table.set_index("feature").loc["pair", "selected"].any()
     assert any("fits failed" in alert for alert in found.alerts)
 
 

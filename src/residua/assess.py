@@ -53,7 +53,8 @@ def assess(
     learner
         "auto" chooses the best of several for y and for each feature, by cross-validation inside
         the training rows. Or a name (`residua.learners.LEARNERS`), a learner value such as
-        `Boosting(trees=200)`, or any scikit-learn estimator or pipeline.
+        `Boosting(trees=200)`, or any scikit-learn estimator or pipeline. One that names columns
+        (ColumnTransformer) gets them as they are, text and gaps included.
     methods
         Names from `residua.METHODS`. "default" is GCM, PCM and their verdict, "gcm+pcm"; in sample
         it is GCM and LOCO. Settings go with the name: "knockoffs(fdr=0.1)", "lasso(rule='min')".
@@ -153,9 +154,12 @@ def prepare(
     **choices: Any,
 ) -> Job:
     """Return a run with everything checked, or raise a sentence that says what to mend."""
+    chosen_learner = get_learner(learner)
+    wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
     data = Dataset.from_table(
         X, y, groups=groups, sample_weight=sample_weight, clusters=clusters, task=task,
         copies=not paper,  # it counted them
+        keep_frame=any(wants),
     )  # fmt: skip
     options = Options(**choices)
     if paper:
@@ -163,7 +167,7 @@ def prepare(
     chosen = get_methods(
         methods, validity=options.validity, paper=options.paper, in_sample=options.in_sample
     )
-    job = Job(data, get_learner(learner), chosen, options, n_jobs)
+    job = Job(data, chosen_learner, chosen, options, n_jobs)
     _check(job)
     return job
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residua.data import Dataset
-from residua.errors import InputError, is_whole, listed, short
+from residua.errors import InputError, NothingFitted, is_whole, listed, short
 from residua.fitting import COMPILED
 from residua.inference import (
     ALTERNATIVES,
@@ -158,7 +158,7 @@ def conclude(
         scores[method.name] = _mean_over_repeats(fitted, per_repeat)
     table = pd.concat(tables, ignore_index=True)
     quality = quality_table(fitted, learner, left)
-    return Result(
+    result = Result(
         table=table,
         scores=scores,
         rows=_tested(fitted),
@@ -175,6 +175,29 @@ def conclude(
         }
         | {"fold": fitted[0].fold.astype(float)},
     )
+    _check_fitted(result, learner, [m.name for m in methods if isinstance(m, Method)])
+    return result
+
+
+def _check_fitted(result: Result, learner: Learner, tests: Sequence[str]) -> None:
+    """Raise where no test of any feature has an answer: none would look like no effect."""
+    silent = _silent(result.table)
+    if tests and all(name in silent for name in tests):
+        raise NothingFitted(
+            f"No feature could be tested with {short(str(learner), 60)}: "
+            f"{short(silent[tests[0]], 150).rstrip('.')}. Mend the learner, or use another.",
+            result,
+        )
+
+
+def _silent(table: pd.DataFrame) -> dict[str, str]:
+    """Return the methods that failed for every feature that varies, with the first reason."""
+    found = {}
+    for method, rows in table.groupby("method", sort=False):
+        status = [s for s in rows["status"].tolist() if s != "constant"]
+        if status and all(s.startswith("failed") for s in status):
+            found[str(method)] = status[0].removeprefix("failed: ")
+    return found
 
 
 def score(method: Method, residuals: Residuals, options: Options, repeat: int) -> Array:
@@ -475,7 +498,9 @@ def _alerts(
     data: Dataset, learner: Learner, table: pd.DataFrame, quality: pd.DataFrame, options: Options
 ) -> Iterable[str]:
     """Yield what to know before trusting the table."""
+    yield from _off(quality, data.target)
     yield from data.notes
+    yield from learner.notes
     if options.paper:
         yield (
             "Paper mode: residuals in sample, two-sided, unadjusted. With flexible learners "
@@ -485,18 +510,23 @@ def _alerts(
         yield "In-sample residuals flatter flexible learners: LOCO then rejects too often."
     if learner.name in COMPILED and find_spec("numba") is None:
         yield "numba is not installed, so models are fitted one by one: pip install numba."
-    statuses = zip(table["feature"].tolist(), table["status"].tolist(), strict=True)
+    silent = _silent(table)
+    for method, reason in silent.items():
+        yield f"{method} has no answer, as every feature's fits failed: {short(reason, 150)}."
+    rows = table[~table["method"].isin(list(silent))]
+    statuses = zip(rows["feature"].tolist(), rows["status"].tolist(), strict=True)
     failed = {feature: status for feature, status in statuses if status.startswith("failed")}
     if failed:
         why = next(iter(failed.values()))[8:]
         yield f"Some fits failed ({listed(list(failed))}): {short(why, 150)}."
-    kinds, features, shares = (quality[name].tolist() for name in ("regression", "feature", "r2"))
+    kinds, shares = (quality[name].tolist() for name in ("regression", "r2"))
     if "y given all" in kinds and (full := shares[kinds.index("y given all")]) <= 0:
         yield (
             f"The learner predicts '{short(data.target)}' no better than its mean does "
             f"(R² {full:.2f}): the tests have little power."
         )
-    pairs = list(zip(features, quality["alarm"].tolist(), strict=True))
+    usual = ~quality["is_off"].to_numpy(bool)
+    pairs = list(zip(quality.loc[usual, "feature"], quality.loc[usual, "alarm"], strict=True))
     taken = [feature for feature, alarm in pairs if "determined" in alarm]
     if taken:
         names = listed(taken)
@@ -510,29 +540,54 @@ def _alerts(
     yield from _against_gcm(table)
 
 
+def _off(quality: pd.DataFrame, target: str) -> Iterable[str]:
+    """Yield of what the learner does not predict the mean, and what that does to the tests."""
+    rows = quality[quality["is_off"].to_numpy(bool)]
+    if not len(rows):
+        return
+    of_x, of_y = (rows.loc[rows["regression"].str.startswith(kind), "feature"] for kind in "xy")
+    names = [*([target] if len(of_y) else []), *of_x]
+    yield (
+        f"The learner does not predict the mean of {listed(names)}: what it leaves averages up to "
+        f"{rows['off'].abs().max():.2f} standard deviations, not 0. Use one with squared error or "
+        "log-loss, without quantiles or class weights."
+    )
+    twice = [feature for feature in of_x if feature in set(of_y)]
+    if twice:
+        yield (
+            f"Both regressions miss the mean for {listed(twice)}: products of what they leave then "
+            "average no 0 for useless features either, so these p-values mean nothing."
+        )
+
+
+def _answers(table: pd.DataFrame) -> dict[str, dict[str, bool]]:
+    """Return for each method the features that it could test, and whether it selected them."""
+    found: dict[str, dict[str, bool]] = {}
+    columns = (table[name].tolist() for name in ("method", "feature", "selected", "status"))
+    for method, feature, selected, status in zip(*columns, strict=True):
+        own = found.setdefault(method, {})
+        if status == "ok":
+            own[feature] = bool(selected)
+    return found
+
+
 def _against_gcm(table: pd.DataFrame) -> Iterable[str]:
     """Yield what to make of a feature that LOCO finds and GCM does not; PCM tells, where it ran.
 
     LOCO also gains where a feature only spares the learner the work of getting the same from the
     rest: its two models need not be equally good, as a product of leftovers allows for.
     """
-    chosen: dict[str, list[str]] = {}
-    columns = (table[name].tolist() for name in ("method", "feature", "selected"))
-    for method, feature, selected in zip(*columns, strict=True):
-        chosen.setdefault(method, []).extend([feature] if selected else [])
-    if not {"loco", "gcm"} <= chosen.keys():
-        return
-    unseen = [feature for feature in chosen["loco"] if feature not in chosen["gcm"]]
+    loco, gcm, pcm = (_answers(table).get(name, {}) for name in ("loco", "gcm", "pcm"))
+    unseen = [feature for feature in loco if loco[feature] and gcm.get(feature) is False]
     even = "the effect may be even (such as x²) or joint"
-    if "pcm" not in chosen:
-        if unseen:
-            yield (
-                f"LOCO finds {listed(unseen)} and GCM does not: {even}, or the target is only "
-                "easier to learn with it. PCM tells: add it to the methods."
-            )
-        return
-    agreed = [f for f in unseen if f in chosen["pcm"]]
-    alone = [f for f in unseen if f not in chosen["pcm"]]
+    untold = [f for f in unseen if f not in pcm]
+    agreed = [f for f in unseen if pcm.get(f) is True]
+    alone = [f for f in unseen if pcm.get(f) is False]
+    if untold:
+        yield (
+            f"LOCO finds {listed(untold)} and GCM does not: {even}, or the target is only "
+            "easier to learn with it. PCM tells: add it to the methods."
+        )
     if agreed:
         yield f"LOCO and PCM find {listed(agreed)} and GCM does not: {even}."
     if alone:

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from residua.copies import find_copies
 from residua.errors import InputError, did_you_mean, plural, short
-from residua.reading import Column, columns_of, is_gap, vector
+from residua.frames import Frame
+from residua.reading import Column, columns_of, frame_of, is_gap, vector
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -84,6 +85,7 @@ class Dataset:
     n_copies: int = 0  # rows that repeat another; those are the clusters then
     notes: tuple[str, ...] = field(default=(), compare=False)
     levels: tuple[Levels, ...] = field(default=(), compare=False)
+    frame: Frame | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def from_table(
@@ -96,10 +98,12 @@ class Dataset:
         clusters: Any = None,
         task: str = "auto",
         copies: bool = True,
+        keep_frame: bool = False,
     ) -> Dataset:
         """Return the checked table, or raise InputError with the column and the cure.
 
         Copies of rows become clusters where none are given, unless `copies` says to leave them.
+        `keep_frame` keeps the columns as they came beside the numbers, as `frame`.
         """
         if task not in TASKS:
             raise InputError(f"task={task!r} is not known.{did_you_mean(task, TASKS)}")
@@ -138,6 +142,7 @@ class Dataset:
                 *_note_of_copies(n_copies, n_rows),
             ),
             levels=_levels(parts),
+            frame=_frame(X, list(table), features, groups or {}) if keep_frame else None,
         )
 
     @property
@@ -240,6 +245,18 @@ def _variance(X: Array, weights: Array | None) -> Array:
         return np.asarray(plain)
     found = np.average((X - np.average(X, axis=0, weights=weights)) ** 2, axis=0, weights=weights)
     return np.where(found > 1e-12 * plain, found, plain)
+
+
+def _frame(
+    X: Any,
+    names: list[str],
+    features: tuple[Feature, ...],
+    groups: Mapping[str, Sequence[str]],
+) -> Frame:
+    """Return these columns of the table as they came, and which each feature owns."""
+    members = _named_groups(groups)
+    owned = {f.name: tuple(members.get(f.name, [f.name])) for f in features}
+    return Frame(frame_of(X)[names], owned, tuple(names))
 
 
 def _taken(table: dict[str, Column], given: Any) -> Any:

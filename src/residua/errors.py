@@ -12,6 +12,14 @@ class InputError(ValueError):
     """What was given cannot be tested; the message says which column and what to do."""
 
 
+class NothingFitted(InputError):
+    """No regression of any test could be fitted; `result` says of each why."""
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
 class MissingExtra(ImportError):
     """An optional package is needed; the message says how to install it."""
 

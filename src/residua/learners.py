@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 from residua.errors import InputError, MissingExtra, is_whole, short
@@ -27,6 +28,7 @@ class Fit:
     columns: tuple[int, ...]
     n_classes: int = 0
     of_feature: bool = False
+    names: tuple[str, ...] = ()  # of the table's own columns, where the model is given a frame
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,15 @@ class Learner:
     @property
     def takes_gaps(self) -> bool:
         """Return whether the learner wants missing values as NaN rather than filled."""
+        return False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what to know of the learner before trusting the answer."""
+        return ()
+
+    def wants_frame(self, *, of_feature: bool = False) -> bool:
+        """Return whether a model, of y or of a feature, takes the table's own columns."""
         return False
 
     def model(self, fit: Fit) -> Model:
@@ -279,15 +290,26 @@ class SingleIndex(Learner):
 
 @dataclass(frozen=True, eq=False)
 class Estimator(Learner):
-    """Any scikit-learn estimator or pipeline, and optionally another for the features."""
+    """Any scikit-learn estimator or pipeline, and optionally another for the features.
+
+    One that names columns, such as a ColumnTransformer, gets a dataframe of the table's own
+    columns, less the feature left out; others get numbers, with text as 0/1 columns and gaps
+    filled. `frames` True or False says which, whatever the estimator looks like.
+    """
 
     name: ClassVar[str] = "estimator"
     about: ClassVar[str] = "any scikit-learn estimator or pipeline (in Python)"
     y: Any
     x: Any = None
+    frames: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.frames not in (None, True, False):
+            raise InputError(f"Estimator(frames={self.frames!r}) must be True, False or None.")
 
     def __repr__(self) -> str:
         shown = repr(self.y) if self.x is None else f"{self.y!r}, x={self.x!r}"
+        shown += "" if self.frames is None else f", frames={self.frames}"
         return f"Estimator({' '.join(shown.split())})"
 
     def __eq__(self, other: object) -> bool:
@@ -301,12 +323,47 @@ class Estimator(Learner):
         """Return whether the estimators say that they take NaN."""
         from residua.estimators.wrapped import takes_gaps
 
-        return all(takes_gaps(e) for e in (self.y, self.x) if e is not None)
+        return all(takes_gaps(estimator) for estimator in self._given)
+
+    @property
+    def _given(self) -> list[Any]:
+        return [estimator for estimator in (self.y, self.x) if estimator is not None]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return that an estimator which was fitted is fitted anew."""
+        from residua.estimators.wrapped import is_fitted
+
+        names = [type(estimator).__name__ for estimator in self._given if is_fitted(estimator)]
+        return tuple(
+            f"{name} was fitted already. Tests leave rows and features out, so it is fitted anew, "
+            "from scratch, with its settings: what it had learned is not used."
+            for name in dict.fromkeys(names)
+        )
+
+    def wants_frame(self, *, of_feature: bool = False) -> bool:
+        """Return whether the estimator names columns, or was said to take frames."""
+        return self._want_frames[of_feature] if self.frames is None else self.frames
+
+    @cached_property
+    def _want_frames(self) -> tuple[bool, bool]:
+        """Return whether those for y and for features want frames."""
+        from residua.estimators.columns import wants_frames
+
+        of_y = wants_frames(self.y)
+        return of_y, of_y if self.x is None else wants_frames(self.x)
 
     def check(self, *, n_classes: int, weighted: bool) -> None:
         """Raise a sentence where the estimator does not fit the target."""
-        from residua.estimators.wrapped import for_target, is_classifier, weight_name
+        from residua.estimators.wrapped import (
+            check_refits,
+            for_target,
+            is_classifier,
+            weight_name,
+        )
 
+        for estimator in self._given:
+            check_refits(estimator)
         kind = type(self.y).__name__
         if is_classifier(self.y) and not n_classes:
             raise InputError(
@@ -327,7 +384,7 @@ class Estimator(Learner):
         from residua.estimators.wrapped import WrappedEstimator
 
         chosen = self.x if fit.of_feature and self.x is not None else self.y
-        return WrappedEstimator(chosen, seed=fit.seed, n_classes=fit.n_classes)
+        return WrappedEstimator(chosen, seed=fit.seed, n_classes=fit.n_classes, names=fit.names)
 
     def settings(self) -> dict[str, Any]:
         """Return the estimator as text."""
@@ -365,6 +422,15 @@ class Auto(Learner):
     def __repr__(self) -> str:
         given = [f"candidates={list(self.candidates)}"] if self.candidates else []
         return f"Auto({', '.join([*given, *(['stack=True'] if self.stack else [])])})"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what to know of the candidates."""
+        return tuple(note for learner in self.candidates for note in learner.notes)
+
+    def wants_frame(self, *, of_feature: bool = False) -> bool:
+        """Return whether a candidate does."""
+        return any(learner.wants_frame(of_feature=of_feature) for learner in self.candidates)
 
     def check(self, *, n_classes: int, weighted: bool) -> None:
         """Raise a sentence where a candidate cannot serve."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from residua.centring import Centring, centring
 from residua.errors import short
 from residua.learners import Learner
 from residua.residuals import Residuals
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 COLUMNS = [
     "regression", "feature", "learner", "r2",
-    "leftover", "leftover_p", "bias", "unsettled", "uneven", "stray", "alarm",
+    "leftover", "leftover_p", "bias", "unsettled", "uneven", "stray", "off", "is_off", "alarm",
 ]  # fmt: skip
 # The share of what is left that the rest still explains, and how sure of it we must be, for a
 # regression to be called poor; and the shift of a statistic that makes its p-value too small.
@@ -45,6 +46,7 @@ def quality_table(
     import pandas as pd
 
     rows = []
+    centred = centring(fitted[0])
     names = {name: j for j, name in enumerate(fitted[0].data.names)}
     for (regression, feature), values in _explained(fitted).items():
         j, r2 = names.get(feature, -1), float(np.median(values))
@@ -59,6 +61,8 @@ def quality_table(
             "unsettled": np.nan,
             "uneven": np.nan,
             "stray": np.nan,
+            "off": np.nan,
+            "is_off": False,
             "alarm": "",
         }
         if left is not None and j >= 0:
@@ -71,6 +75,10 @@ def quality_table(
             row["uneven"] = uneven(fitted[0], j)
             row["stray"] = stray(fitted[0], j)
             row["alarm"] = _alarm(row, left, j)
+        mean = centred.get((regression.replace(" ", "_"), j), Centring())
+        row |= {"off": mean.off, "is_off": mean.is_off}
+        if mean.is_off:
+            row["alarm"] = _off_alarm(row, fitted[0].data.target)
         rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -152,6 +160,15 @@ def _alarm(row: dict[str, Any], left: Leftover | None, j: int) -> str:
     if is_poor or is_shifted:
         return f"The regression of {name} on the rest is poor: its p-values may be too small."
     return ""
+
+
+def _off_alarm(row: dict[str, Any], target: str) -> str:
+    """Return that a learner misses the mean, and of what."""
+    name = row["feature"] if row["regression"] == "x given rest" else target
+    return (
+        f"The learner does not predict the mean of '{short(name)}': it is off by "
+        f"{abs(row['off']):.2f} standard deviations of what is left."
+    )
 
 
 def _learner_of(residuals: Residuals, regression: str, j: int, learner: Learner) -> str:

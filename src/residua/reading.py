@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residua.errors import InputError, listed, plural, short
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 
@@ -42,6 +45,37 @@ def columns_of(X: Any) -> dict[str, Column]:
     if isinstance(X, (list, tuple)) and len(X) and _is_row(X[0]):
         return _frame_columns(_frame_of_rows(X))
     return _array_columns(X)
+
+
+def frame_of(X: Any) -> pd.DataFrame:
+    """Return any table as a pandas frame, its columns as they came and named as `columns_of` does.
+
+    Rows are numbered from 0.
+    """
+    import pandas as pd
+
+    X = _dense(X) if hasattr(X, "toarray") else X
+    if _is_frame(X):
+        frame = X if isinstance(X, pd.DataFrame) else _as_pandas(X)
+    elif isinstance(X, Mapping) or (isinstance(X, (list, tuple)) and _is_row(X[0])):
+        frame = _as_frame(X)
+    else:
+        array = np.asanyarray(X)
+        frame = _as_frame(_without_mask(array) if np.ma.isMaskedArray(array) else array)
+    names = [_clean_name(name, at) for at, name in enumerate(frame.columns)]
+    return frame.set_axis(names, axis=1).reset_index(drop=True)
+
+
+def _as_pandas(X: Any) -> Any:
+    """Return any other dataframe as a pandas frame, by way of lists where pyarrow is missing."""
+    import narwhals as nw
+
+    frame = nw.from_native(X)
+    frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    try:
+        return frame.to_pandas()
+    except ImportError:
+        return _as_frame({name: frame[name].to_list() for name in frame.columns})
 
 
 def _is_frame(X: Any) -> bool:

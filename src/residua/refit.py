@@ -186,7 +186,11 @@ def with_features(data: Dataset, selected: Flags, train: Rows) -> Dataset:
     at = np.array(owned, dtype=np.intp)
     holes = None if data.holes is None else data.holes[:, at]
     return replace(
-        data, X=np.ascontiguousarray(data.X[:, at]), features=tuple(features), holes=holes
+        data,
+        X=np.ascontiguousarray(data.X[:, at]),
+        features=tuple(features),
+        holes=holes,
+        frame=None if data.frame is None else data.frame.only([f.name for f in chosen]),
     )
 
 

@@ -18,7 +18,7 @@ from residua.engines import Choices, Outcome, Plan, Task, plain
 from residua.fitting import by_task, engine_for, run
 from residua.learners import Auto
 from residua.randomness import stream
-from residua.splits import in_parts
+from residua.splits import Fold, in_parts
 
 Array = NDArray[np.float64]
 # Targets that vary by a smaller share of the largest are constant.
@@ -70,6 +70,7 @@ class Residuals:
     fold: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # that tested each row
     model_noise: Array | None = None
     widening: Array | None = None
+    folds: Sequence[Fold] = ()
 
     @property
     def y_given_all(self) -> Array:
@@ -421,6 +422,7 @@ def gather(plan: Plan, outcomes: Iterable[Outcome]) -> Residuals:
         _n_train(plan),
         learners=learners,
         fold=tested_in,
+        folds=plan.folds,
     )
 
 

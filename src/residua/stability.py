@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from residua.assess import Job, assess, prepare
 from residua.data import MIN_CLUSTERS, MIN_ROWS, Dataset, Feature, Rows, is_constant
 from residua.engines import Progress
-from residua.errors import InputError, did_you_mean, is_whole, listed, plural, short
+from residua.errors import InputError, NothingFitted, did_you_mean, is_whole, listed, plural, short
 from residua.randomness import seed_of, stream
 from residua.result import plain_table
 from residua.splits import Fold, by_appearance, make_splits
@@ -104,6 +104,8 @@ def stability(
         runs.append(run)
         if progress:
             progress(len(runs), len(samples))
+    if all(run.nothing for run in runs):
+        raise InputError(f"On a part of {plural(len(samples[0][0]), 'row')}: {runs[0].nothing}")
     return _concluded(job, rule, samples, runs)
 
 
@@ -213,6 +215,7 @@ class _Run:
     selected: dict[str, Flags]
     sided: dict[str, str]
     failures: tuple[str, ...] = ()
+    nothing: str = ""  # why no fit succeeded
 
 
 def _runs(job: Job, samples: Sequence[Fold], scheme: str) -> Iterator[_Run]:
@@ -245,7 +248,9 @@ def _run(job: Job, rows: Rows, seed: int) -> _Run:
         part = replace(
             job, data=part_of(job.data, rows), options=replace(job.options, seed=seed), n_jobs=1
         )
-        result = part.run()
+        result, nothing = part.run(), ""
+    except NothingFitted as error:
+        result, nothing = error.result, str(error)
     except InputError as error:
         raise InputError(f"On a part of {plural(len(rows), 'row')}: {error}") from None
     table, n_features = result.table, job.data.n_features
@@ -259,6 +264,7 @@ def _run(job: Job, rows: Rows, seed: int) -> _Run:
         selected=dict(zip(result.methods, selected, strict=True)),
         sided={name: str(result.about["methods"][name]) for name in tested},
         failures=tuple(result.failures) if has_failed else (),
+        nothing=nothing,
     )
 
 
@@ -282,6 +288,7 @@ def part_of(data: Dataset, rows: Rows) -> Dataset:
         holes=holes if holes is not None and holes.any() else None,
         weights=_weights(data, rows),
         clusters=_clusters(data, rows),
+        frame=None if data.frame is None else data.frame.at_rows(rows),
     )
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from residua.data import Dataset, Rows
 from residua.errors import InputError
+from residua.frames import Frame
 from residua.learners import Learner
 from residua.randomness import seed_of, stream
 from residua.splits import Fold
@@ -160,6 +161,17 @@ class Plan:
         """Return the columns as the learner takes them: with gaps, or with gaps filled."""
         return self.data.inputs(gaps=self.learner.takes_gaps)
 
+    def frame(self, *, of_feature: bool = False) -> Frame | None:
+        """Return the table's own columns where models of y, or of features, take those."""
+        if not self.learner.wants_frame(of_feature=of_feature):
+            return None
+        if self.data.frame is None:
+            raise InputError(
+                f"{self.learner} asks for the table's own columns, which were not kept. Use "
+                "Dataset.from_table(…, keep_frame=True)."
+            )
+        return self.data.frame
+
     @property
     def x_targets(self) -> Array:
         """Return what is predicted from the rest: the columns, or targets in their place."""
@@ -214,6 +226,15 @@ class Plan:
                 at = _spaced(len(own), None if weights is None else weights[order])
                 values[:, feature.columns[0]] = own[order][at]
         return values
+
+    def reference_rows(self, fold: int, feature: int) -> Rows:
+        """Return the training rows in which a feature has those other values."""
+        train = self.folds[fold][0]
+        at = (np.arange(N_REFERENCES) * len(train) + len(train) // 2) // N_REFERENCES
+        columns = self.data.features[feature].columns
+        if len(columns) != 1:
+            return train[at]
+        return train[np.argsort(self.data.X[train, columns[0]], kind="stable")[at]]
 
     def learner_seed(self, fold: int) -> int:
         """Return the seed that all models of a fold share, so that only the columns differ."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from residua.threads import one_thread
 
 # Beyond this the square of a loss overflows.
 LARGEST = 1e70
+# A frame is predicted in parts of about so many rows.
+AT_ONCE = 50_000
 
 
 def run(plan: Plan) -> list[Outcome]:
@@ -158,23 +160,35 @@ def _fitted(
     plan: Plan, fold: int, columns: Rows, target: Array, n_classes: int, of_feature: bool = False
 ) -> Model | None:
     """Return a model of the target fitted on a fold's training rows; None without columns."""
-    if len(columns) == 0:
-        return None
     train = plan.folds[fold][0]
+    inputs = _part(plan, train, columns, of_feature)
+    if inputs.shape[1] == 0:
+        return None
     weights = None if plan.data.weights is None else plan.data.weights[train]
-    fit = Fit(plan.learner_seed(fold), tuple(columns.tolist()), n_classes, of_feature)
-    return plan.learner.model(fit).fit(_part(plan, train, columns), target[train], weights)
+    frame = plan.frame(of_feature=of_feature)
+    names = () if frame is None else frame.names
+    fit = Fit(plan.learner_seed(fold), tuple(columns.tolist()), n_classes, of_feature, names)
+    return plan.learner.model(fit).fit(inputs, target[train], weights)
 
 
-def _part(plan: Plan, rows: Rows, columns: Rows) -> Array:
-    """Return a copy of some rows and columns of the inputs."""
+def _part(plan: Plan, rows: Rows, columns: Rows, of_feature: bool = False) -> Any:
+    """Return a copy of some rows and columns of the inputs, as numbers or as a frame."""
+    frame = plan.frame(of_feature=of_feature)
+    if frame is not None:
+        return frame.part(rows, _left_out(plan, columns))
     at = as_slice(rows)
     if isinstance(at, slice):  # it is quicker
         return np.take(plan.inputs[at], columns, axis=1)
     return plan.inputs[np.ix_(rows, columns)]
 
 
-def _predicted(plan: Plan, model: Model | None, inputs: Array, train: Rows) -> Array:
+def _left_out(plan: Plan, columns: Rows) -> list[str]:
+    """Return the features that have a column which is not among these."""
+    there = set(columns.tolist())
+    return [f.name for f in plan.data.features if not there.issuperset(f.columns)]
+
+
+def _predicted(plan: Plan, model: Model | None, inputs: Any, train: Rows) -> Array:
     """Return finite predictions of y, or raise."""
     data = plan.data
     if model is None:
@@ -195,7 +209,7 @@ def _predict_feature(plan: Plan, task: Task) -> Array:
     """Return predictions of each column of a feature, or its target, from the rest."""
     data, (train, test) = plan.data, plan.folds[task.fold]
     rest = data.without(task.feature)
-    test_inputs = _part(plan, test, rest)
+    test_inputs = _part(plan, test, rest, of_feature=True)
     weights = None if data.weights is None else data.weights[train]
     predictions = []
     for column in plan.targets_of(task.feature):
@@ -211,27 +225,39 @@ def _predict_feature(plan: Plan, task: Task) -> Array:
 
 
 def _dropped(plan: Plan, task: Task, model: Model | None) -> Array | None:
-    """Return the loss of each row and feature with the feature at its training mean."""
+    """Return the loss of each row and feature with the feature at its training mean.
+
+    In a frame, text and the like take their most common level.
+    """
     if "y_dropped" not in plan.needs:
         return None
-    data, train = plan.data, plan.folds[task.fold][0]
-    means = np.average(
-        data.X[train], axis=0, weights=None if data.weights is None else data.weights[train]
-    )
-    return _losses_with(plan, task, model, lambda columns: means[columns])
+    data, (train, test), frame = plan.data, plan.folds[task.fold], plan.frame()
+    weights = None if data.weights is None else data.weights[train]
+    if frame is not None:
+        return _losses_with(
+            plan, task, model, lambda j: frame.with_usual(test, data.names[j], train, weights)
+        )
+    means, inputs = np.average(data.X[train], axis=0, weights=weights), plan.inputs[test]
+    return _losses_with(plan, task, model, lambda j: _altered(plan, inputs, j, means[None]))
 
 
 def _permuted(plan: Plan, task: Task, model: Model | None) -> Array | None:
     """Return the loss of each row and feature with the feature permuted, the mean over shuffles."""
     if "y_permuted" not in plan.needs:
         return None
-    test = plan.folds[task.fold][1]
-    inputs = plan.inputs[test]
-    losses = [
-        _losses_with(plan, task, model, lambda columns, order=order: inputs[np.ix_(order, columns)])
-        for order in plan.shuffles(task.fold)
-    ]
+    losses = [_losses_in(plan, task, model, order) for order in plan.shuffles(task.fold)]
     return np.asarray(np.mean(losses, axis=0))
+
+
+def _losses_in(plan: Plan, task: Task, model: Model | None, order: Rows) -> Array:
+    """Return each row's loss when each feature in turn is permuted."""
+    test, frame, names = plan.folds[task.fold][1], plan.frame(), plan.data.names
+    if frame is not None:
+        return _losses_with(
+            plan, task, model, lambda j: frame.with_rows(test, names[j], test[order])
+        )
+    inputs = plan.inputs[test]
+    return _losses_with(plan, task, model, lambda j: _altered(plan, inputs, j, inputs[order]))
 
 
 def _lazy(plan: Plan, task: Task, model: Model | None) -> Array | None:
@@ -261,10 +287,11 @@ def _direction(plan: Plan, task: Task, model: Model | None) -> Array | None:
     if "y_direction" not in plan.needs:
         return None
     data, (train, test) = plan.data, plan.folds[task.fold]
-    inputs, references = plan.inputs[test], plan.references(task.fold)
+    frame = plan.frame()
+    inputs = plan.inputs[test] if frame is None else frame.part(test)
     own = data.signal(_predicted(plan, model, inputs, train))
     found = np.zeros((len(test), data.n_features, *own.shape[1:]))
-    unused = _unused(plan, model)
+    unused, references = _unused(plan, model), plan.references(task.fold)
     averaged = None if data.classes else getattr(model, "averaged", None)
     for j, feature in enumerate(data.features):
         if not feature.columns or j in unused:
@@ -273,22 +300,47 @@ def _direction(plan: Plan, task: Task, model: Model | None) -> Array | None:
         if averaged:  # it knows a short cut
             found[:, j] = own - averaged(inputs, columns, references[:, columns])
             continue
-        altered = inputs.copy()
-        for values in references[:, columns]:
-            altered[:, columns] = values
-            found[:, j] -= data.signal(_predicted(plan, model, altered, train))
+        for altered, count in _with_references(plan, task, j, inputs, references):
+            said = data.signal(_predicted(plan, model, altered, train))
+            found[:, j] -= said.reshape(count, *own.shape).sum(axis=0)
         found[:, j] = found[:, j] / len(references) + own
     return found
 
 
-def _losses_with(plan: Plan, task: Task, model: Model | None, values: Any) -> Array:
-    """Return each row's loss when the columns of each feature in turn take other values."""
+def _with_references(
+    plan: Plan, task: Task, j: int, inputs: Any, references: Array
+) -> Iterator[tuple[Any, int]]:
+    """Yield the inputs with other values of a feature in all rows, for so many values at once.
+
+    Frames go through slow pipelines, so these see many values at once.
+    """
+    frame, test = plan.frame(), plan.folds[task.fold][1]
+    if frame is None:
+        columns, altered = list(plan.data.features[j].columns), inputs.copy()
+        for values in references[:, columns]:
+            altered[:, columns] = values
+            yield altered, 1
+        return
+    rows, step = plan.reference_rows(task.fold, j), max(1, AT_ONCE // len(test))
+    for some in (rows[start : start + step] for start in range(0, len(rows), step)):
+        others = np.repeat(some, len(test))
+        yield frame.with_rows(np.tile(test, len(some)), plan.data.names[j], others), len(some)
+
+
+def _altered(plan: Plan, inputs: Array, j: int, values: Array) -> Array:
+    """Return a copy of inputs in which a feature has its columns of other values."""
+    columns = list(plan.data.features[j].columns)
+    altered = inputs.copy()
+    altered[:, columns] = values[:, columns]
+    return altered
+
+
+def _losses_with(
+    plan: Plan, task: Task, model: Model | None, altered: Callable[[int], Any]
+) -> Array:
+    """Return each row's loss when each feature in turn takes other values."""
     data, (train, test) = plan.data, plan.folds[task.fold]
-    inputs = plan.inputs[test]
     losses = np.empty((len(test), data.n_features))
-    for j, feature in enumerate(data.features):
-        columns = list(feature.columns)
-        altered = inputs.copy()
-        altered[:, columns] = values(columns)
-        losses[:, j] = data.loss(_predicted(plan, model, altered, train), test)
+    for j in range(data.n_features):
+        losses[:, j] = data.loss(_predicted(plan, model, altered(j), train), test)
     return losses

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 import sys
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 
 from residua.errors import InputError
 from residua.estimators import Array, as_chances
+from residua.estimators.columns import NothingLeft, inside, tell_what_is_left
+from residua.estimators.mean import MeanModel
 
 _THREADS = ("n_jobs", "nthread", "thread_count", "num_threads")
 _NOT_SHARED = ("criterion", "loss", "class_weight", "objective", "scoring")
@@ -26,14 +29,29 @@ _LINEAR_TWIN = {
 
 
 class WrappedEstimator:
-    """A private copy of the user's estimator, seeded and kept to one thread."""
+    """A private copy of the user's estimator, seeded and kept to one thread.
 
-    def __init__(self, estimator: Any, *, seed: int = 0, n_classes: int = 0) -> None:
+    Given `names`, those of all columns of the table, it takes frames of some of these; where it
+    looks at none of those that are left, it predicts the mean.
+    """
+
+    def __init__(
+        self, estimator: Any, *, seed: int = 0, n_classes: int = 0, names: Sequence[str] = ()
+    ) -> None:
         self.n_classes = n_classes
+        self.names = names
         self.estimator = prepared(for_target(estimator, n_classes), seed)
 
-    def fit(self, X: Array, y: Array, weights: Array | None = None) -> Self:
+    def fit(self, X: Any, y: Array, weights: Array | None = None) -> Self:
         """Return self, fitted."""
+        self.mean_ = None
+        if self.names:
+            try:
+                tell_what_is_left(self.estimator, self.names, X.columns)
+            except NothingLeft:
+                nothing = np.zeros((len(X), 0))
+                self.mean_ = MeanModel(n_classes=self.n_classes).fit(nothing, y, weights)
+                return self
         options = {} if weights is None else {weight_name(self.estimator): weights}
         if self.n_classes and not is_classifier(self.estimator):
             indicators = (y[:, None] == np.arange(self.n_classes)).astype(float)
@@ -45,8 +63,10 @@ class WrappedEstimator:
             self.fitted_ = [self.estimator.fit(X, target, **options)]
         return self
 
-    def predict(self, X: Array) -> Array:
+    def predict(self, X: Any) -> Array:
         """Return means, or class probabilities."""
+        if self.mean_ is not None:
+            return self.mean_.predict(np.zeros((len(X), 0)))
         if not self.n_classes:
             means = np.asarray(self.fitted_[0].predict(X), dtype=float)
             return means[:, 0] if means.shape == (len(X), 1) else means
@@ -60,6 +80,8 @@ class WrappedEstimator:
     @property
     def used_(self) -> NDArray[np.bool_] | None:
         """Return the columns a booster used, where without the others it would be the same."""
+        if self.names:  # its columns are not those of the numbers
+            return None
         model = self.fitted_[0]
         if len(self.fitted_) > 1 or not is_same_without_unused(model):
             return None
@@ -129,6 +151,28 @@ def is_classifier(estimator: Any) -> bool:
     from sklearn.base import is_classifier as sklearn_says
 
     return bool(sklearn_says(estimator))
+
+
+def check_refits(estimator: Any) -> None:
+    """Raise a sentence where the estimator, or one inside, can only be used as it was fitted."""
+    for name, part in inside(estimator):
+        is_frozen = type(part).__name__ == "FrozenEstimator"
+        if is_frozen or (name == "cv" and part == "prefit") or (name == "prefit" and part is True):
+            what = "a FrozenEstimator" if is_frozen else f"{name}={part!r}"
+            raise InputError(
+                f"{type(estimator).__name__} has {what} and cannot be refitted, as tests do "
+                "without each feature. Give the estimator inside, unfrozen."
+            )
+
+
+def is_fitted(estimator: Any) -> bool:
+    """Return whether the estimator, or one inside, has learned something."""
+    return any(
+        name.endswith("_") and not name.startswith("_")
+        for _, part in inside(estimator)
+        if hasattr(part, "get_params") and not isinstance(part, type)
+        for name in vars(part)
+    )
 
 
 def takes_gaps(estimator: Any) -> bool:
@@ -221,7 +265,8 @@ def _with_shared_settings(kind: Any, estimator: Any) -> Any | None:
 
 def _twin_of(setting: Any) -> Any:
     """Return a setting as it is, and an estimator inside (as of bagging) as its own twin."""
-    return (sibling(setting) or setting) if hasattr(setting, "get_params") else setting
+    twin = sibling(setting) if hasattr(setting, "get_params") else None
+    return setting if twin is None else twin  # an unfitted forest cannot be asked whether it is
 
 
 def _same(value: Any, other: Any) -> bool:

@@ -60,10 +60,9 @@ def _heavy(result: Result) -> Iterable[str]:
 
 def _unseen(result: Result) -> Iterable[str]:
     """Yield what a gain test other than LOCO sees and GCM does not; of LOCO the result tells."""
-    chosen = result.selected
-    if "gcm" not in chosen:
-        return
-    told = {*chosen["gcm"], *chosen.get("loco", [])}
+    chosen, table = result.selected, result.table
+    ran = table.loc[(table["method"] == "gcm") & (table["status"] == "ok"), "feature"]
+    told = {*chosen.get("gcm", []), *chosen.get("loco", []), *(set(result.features) - set(ran))}
     for method in GAINS:
         names = [feature for feature in chosen.get(method, []) if feature not in told]
         told.update(names)
