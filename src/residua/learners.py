@@ -277,6 +277,19 @@ class SingleIndex(Learner):
         return SingleIndexModel(n_classes=fit.n_classes)
 
 
+@dataclass(frozen=True)
+class Pursuit(Learner):
+    """Projection pursuit: smooth functions of a few weighted sums of the columns."""
+
+    name: ClassVar[str] = "pursuit"
+    about: ClassVar[str] = "smooth functions of a few weighted sums of the features (R ppr)"
+
+    def model(self, fit: Fit) -> Model:
+        from residua.estimators.pursuit import PursuitModel
+
+        return PursuitModel(n_classes=fit.n_classes)
+
+
 @dataclass(frozen=True, eq=False)
 class Estimator(Learner):
     """Any scikit-learn estimator or pipeline, and optionally another for the features."""
@@ -391,6 +404,7 @@ LEARNERS: dict[str, type[Learner]] = {
         Kernel,
         Network,
         SingleIndex,
+        Pursuit,
         Mean,
     )
 }
