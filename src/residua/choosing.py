@@ -8,6 +8,7 @@ two such models a fold give errors on two folds of its training rows, at the pri
 Without candidates of the user's own, cheap ones run first and dear ones only where they can matter:
 
 mean, linear, stumps   for every regression; as many trees as pay, read off one run
+ridge, sparse          for tables of many columns beside their rows
 splines(df='gcv')      for y, and where something can be learned at all; with many waves for
                        tables of few columns, where the most stumps did best
 quadratic              for tables of few columns
@@ -44,6 +45,8 @@ from residua.learners import (
     Pursuit,
     Quadratic,
     Ridge,
+    RidgePath,
+    Sparse,
     Splines,
     Surfaces,
 )
@@ -462,8 +465,11 @@ def _hold_library(contest: Contest) -> None:
     contest.enter([Mean()], everywhere)
     contest.enter([Linear()], everywhere)
     if 4 * n_columns > n_rows:
+        of_classes = {key: everywhere[key] for key in everywhere if key not in of_numbers}
         for ridge in (10.0, 100.0, 1000.0):
-            contest.enter([Ridge(ridge=ridge)], everywhere)
+            contest.enter([Ridge(ridge=ridge)], of_classes)
+        contest.enter([RidgePath()], of_numbers)
+        contest.enter([Sparse()], of_numbers)
     _grow(contest, 1, STUMPS, MORE_STUMPS, everywhere)
     learned = _where(contest, everywhere, _is_learned)
     of_features = {key: folds for key, folds in learned.items() if key != Y}
