@@ -8,9 +8,12 @@ two such models a fold give errors on two folds of its training rows, at the pri
 Without candidates of the user's own, cheap ones run first and dear ones only where they can matter:
 
 mean, linear, stumps   for every regression; as many trees as pay, read off one run
+ridge, sparse          for tables of many columns beside their rows
 splines(df='gcv')      for y, and where something can be learned at all; with many waves for
                        tables of few columns, where the most stumps did best
 quadratic              for tables of few columns
+pursuit                for all, for as long as it leads, where rows are twice as many as columns:
+                       functions of sums of many columns, even ones too
 trees of 4 splits      for as long as they beat what came before, one inner model after the other
 kernel ridge           likewise, for y and where something can be learned
 surfaces               likewise for y, and for features of which the rest tells more than a plane
@@ -39,8 +42,11 @@ from residua.learners import (
     Learner,
     Linear,
     Mean,
+    Pursuit,
     Quadratic,
     Ridge,
+    RidgePath,
+    Sparse,
     Splines,
     Surfaces,
 )
@@ -72,6 +78,8 @@ FOREST, LENIENT = Forest(trees=50, min_node=3), 0.03
 SHRINKING = (Splines, Boosting, Kernel)
 # Up to this many columns also curves of many waves, and all products, are tried.
 MOST_WAVES, WAVES = 12, 40
+# Weighted sums of fewer columns than this are not sought: surfaces are as good.
+FEWEST_SUMMED = 3
 # This share of the largest error is added to a stack's errors, so that weights are unique.
 HOLD = 1e-8
 
@@ -452,22 +460,23 @@ def _is_quick(plan: Plan) -> bool:
 def _hold_library(contest: Contest) -> None:
     """Let our own candidates run, the dear ones only where they can matter."""
     data, everywhere = contest.plan.data, contest.everything()
+    of_numbers = {key: everywhere[key] for key in everywhere if key != Y or not data.classes}
     n_columns, n_rows = data.X.shape[1], max(len(train) for train, _ in contest.inner.folds)
     contest.enter([Mean()], everywhere)
     contest.enter([Linear()], everywhere)
     if 4 * n_columns > n_rows:
+        of_classes = {key: everywhere[key] for key in everywhere if key not in of_numbers}
         for ridge in (10.0, 100.0, 1000.0):
-            contest.enter([Ridge(ridge=ridge)], everywhere)
+            contest.enter([Ridge(ridge=ridge)], of_classes)
+        contest.enter([RidgePath()], of_numbers)
+        contest.enter([Sparse()], of_numbers)
     _grow(contest, 1, STUMPS, MORE_STUMPS, everywhere)
     learned = _where(contest, everywhere, _is_learned)
     of_features = {key: folds for key, folds in learned.items() if key != Y}
     if n_columns <= MOST_WAVES:
         wild = _where(contest, everywhere, _is_wild)
         contest.enter([Splines(df="gcv", curves=WAVES)], wild)
-        if data.classes:
-            everywhere = {key: folds for key, folds in everywhere.items() if key != Y}
-        _race(contest, [Quadratic()], everywhere)
-        everywhere = contest.everything()
+        _race(contest, [Quadratic()], of_numbers)
     if n_columns > MOST_CURVES:
         contest.enter([Splines()], learned)
     elif data.classes:
@@ -475,6 +484,8 @@ def _hold_library(contest: Contest) -> None:
         contest.enter([Splines(df="gcv")], of_features)
     else:
         contest.enter([Splines(df="gcv")], learned)
+    if FEWEST_SUMMED < n_columns < n_rows / 2:
+        _race(contest, [Pursuit()], of_numbers)
     _race(contest, [Boosting(trees=count, splits=DEEP_SPLITS) for count in DEEP], everywhere)
     longer = [Boosting(trees=count, splits=DEEP_SPLITS) for count in MORE_DEEP]
     _race(contest, longer, _where(contest, everywhere, _wants_more(DEEP_SPLITS, DEEP[-1])))

@@ -114,6 +114,32 @@ class Ridge(Linear):
 
 
 @dataclass(frozen=True)
+class RidgePath(Learner):
+    """Ridge on columns of unit variance, at the penalty the data choose; for wide tables."""
+
+    name: ClassVar[str] = "ridge_path"
+    about: ClassVar[str] = "ridge on standardised columns; penalty chosen by the data"
+
+    def model(self, fit: Fit) -> Model:
+        from residua.estimators.wide import RidgePathModel
+
+        return RidgePathModel(n_classes=fit.n_classes)
+
+
+@dataclass(frozen=True)
+class Sparse(Learner):
+    """Least squares on the few columns that a lasso lets in; for wide tables."""
+
+    name: ClassVar[str] = "sparse"
+    about: ClassVar[str] = "least squares on the columns that a lasso lets in"
+
+    def model(self, fit: Fit) -> Model:
+        from residua.estimators.wide import SparseModel
+
+        return SparseModel(n_classes=fit.n_classes)
+
+
+@dataclass(frozen=True)
 class Splines(Learner):
     """A smooth curve per column (R's gam::gam with s(x, df = 4)); df="gcv" lets the data choose.
 
@@ -288,6 +314,19 @@ class SingleIndex(Learner):
         return SingleIndexModel(n_classes=fit.n_classes)
 
 
+@dataclass(frozen=True)
+class Pursuit(Learner):
+    """Projection pursuit: smooth functions of a few weighted sums of the columns."""
+
+    name: ClassVar[str] = "pursuit"
+    about: ClassVar[str] = "smooth functions of a few weighted sums of the features (R ppr)"
+
+    def model(self, fit: Fit) -> Model:
+        from residua.estimators.pursuit import PursuitModel
+
+        return PursuitModel(n_classes=fit.n_classes)
+
+
 @dataclass(frozen=True, eq=False)
 class Estimator(Learner):
     """Any scikit-learn estimator or pipeline, and optionally another for the features.
@@ -449,6 +488,8 @@ LEARNERS: dict[str, type[Learner]] = {
         Auto,
         Linear,
         Ridge,
+        RidgePath,
+        Sparse,
         Splines,
         Quadratic,
         Surfaces,
@@ -457,6 +498,7 @@ LEARNERS: dict[str, type[Learner]] = {
         Kernel,
         Network,
         SingleIndex,
+        Pursuit,
         Mean,
     )
 }

@@ -13,7 +13,7 @@ from residua.centring import Centring, centring
 from residua.errors import short
 from residua.learners import Learner
 from residua.residuals import Residuals
-from residua.unfinished import Leftover
+from residua.unfinished import SHARED, Leftover
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,7 +156,8 @@ def _alarm(row: dict[str, Any], left: Leftover | None, j: int) -> str:
     if left is None:
         return ""
     is_poor = left.x[j] >= POOR and left.x_p[j] < SURE
-    is_shifted = abs(left.bias[j]) >= SHIFTED and max(left.x_p[j], left.y_p[j]) < SUSPECT
+    is_seen = max(left.x_p[j], left.y_p[j]) < SUSPECT or left.bias_p[j] < SHARED
+    is_shifted = abs(left.bias[j]) >= SHIFTED and is_seen
     if is_poor or is_shifted:
         return f"The regression of {name} on the rest is poor: its p-values may be too small."
     return ""

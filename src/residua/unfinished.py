@@ -7,7 +7,8 @@ over the standard error is the `bias` of the test, in the units of its statistic
 
 Trees look for it, which find jumps, waves and products; kernels, which find what bends slowly in
 three columns or more; and curves, which find what bends in one. `auto` had the like of the latter
-two among its candidates: there trees look alone.
+two among its candidates: there trees look alone. In wide tables pairs of rows that are alike show
+what many columns do together, though nobody can learn it.
 """
 
 from __future__ import annotations
@@ -44,11 +45,18 @@ STEPS, STEP = 5, 0.5
 MOST_ROWS, MOST_COLUMNS = 5000, 60
 
 
+# In tables with more rows than so many times the columns, what many of them do can be learned.
+WIDE = 4
+# How sure we must be of what rows that are alike say, and the least GCM statistic to doubt.
+SHARED, NOTED = 0.1, 1.28
+
+
 @dataclass(frozen=True)
 class Leftover:
     """What the rest still explains of residuals: a share and a p-value for x and y of each feature.
 
-    `bias` is what that does to GCM, in standard errors.
+    `bias` is what that does to GCM, in standard errors, and `bias_p` the p-value of there being
+    none, 1 where that was not tested.
     """
 
     x: Array
@@ -56,6 +64,7 @@ class Leftover:
     y: Array
     y_p: Array
     bias: Array
+    bias_p: Array
 
 
 def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
@@ -69,7 +78,9 @@ def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
     found = [_compared(counted, x, y, *(_by_trees(plan, rows, folds, left) for left in (x, y)))]
     if not isinstance(plan.learner, Auto) and 1 < plan.data.X.shape[1] <= MOST_COLUMNS:
         found += [_seen(look, plan, rows, counted, x, y) for look in (_by_kernels, _by_curves)]
-    return _most_of_x(found)
+    picked = _most_of_x(found)
+    is_wide = WIDE * plan.data.X.shape[1] > len(rows) and plan.data.n_classes <= 2
+    return _with_likeness(picked, plan, rows, x, y) if is_wide else picked
 
 
 @dataclass(frozen=True)
@@ -208,6 +219,67 @@ def _by_curves(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Ar
     return found[:, : x.shape[1]], found[:, x.shape[1] :]
 
 
+def _with_likeness(left: Leftover, plan: Plan, rows: Rows, x: Array, y: Array) -> Leftover:
+    """Return the leftovers with the bias seen in rows that are alike, where that is surer.
+
+    Where many columns do a little each, none can be learned, but together they show: rows that are
+    alike in the rest are then alike in x and in y, and x of one in y of the other (Haseman and
+    Elston, 1972). With likenesses K, Σ K_ik x_i y_k / Σ K_ik² over i ≠ k is the covariance that
+    they owe to the rest. What the models did not take off it is left in GCM. Nothing is said where
+    GCM is small.
+    """
+    Z = plan.data.X[rows]
+    Z = Scale.of(Z, np.ones(len(Z))).apply(Z)
+    raw_x, raw_y = _raw(plan, rows)
+    owed, unsure = _alike(Z, _own_columns(plan), raw_x, raw_y)
+    now = (x * y).mean(axis=0)
+    error = (x * y).std(axis=0) / np.sqrt(len(x))
+    missing = owed - ((raw_x * raw_y).mean(axis=0) - now)
+    ratio, bias = (
+        np.divide(missing, size, out=np.zeros_like(size), where=size > 0)
+        for size in (unsure, error)
+    )
+    p = normal_p(ratio * np.sign(now), "greater")
+    surer = (p < SHARED) & (np.abs(bias) > np.abs(left.bias)) & (np.abs(now) > NOTED * error)
+    surer &= raw_x.any(axis=0)
+    return replace(
+        left, bias=np.where(surer, bias, left.bias), bias_p=np.where(surer, p, left.bias_p)
+    )
+
+
+def _raw(plan: Plan, rows: Rows) -> tuple[Array, Array]:
+    """Return features of one column, and y beside each, less their means; others are zero."""
+    data = plan.data
+    raw = np.zeros((len(rows), data.n_features))
+    for j, feature in enumerate(data.features):
+        if len(feature.columns) == 1:
+            raw[:, j] = data.X[rows, feature.columns[0]]
+    y = np.repeat(np.asarray(data.y[rows], dtype=float)[:, None], data.n_features, axis=1)
+    return raw - raw.mean(axis=0), y - y.mean(axis=0)
+
+
+def _own_columns(plan: Plan) -> Array:
+    """Return which columns each feature owns, (columns, features)."""
+    own = np.zeros((plan.data.X.shape[1], plan.data.n_features))
+    for j, feature in enumerate(plan.data.features):
+        own[list(feature.columns), j] = 1.0
+    return own
+
+
+def _alike(Z: Array, own: Array, x: Array, y: Array) -> tuple[Array, Array]:
+    """Return, for each feature, the covariance of x and y that the rest explains, and its error."""
+    others = 1 - own
+    n_others = np.maximum(others.sum(axis=0), 1.0)
+    sizes = np.square(Z) @ others / n_others
+    agreement = (others * (Z.T @ x) * (Z.T @ y)).sum(axis=0) / n_others
+    agreement -= (sizes * x * y).sum(axis=0)
+    K = Z @ Z.T / max(Z.shape[1], 1)
+    np.fill_diagonal(K, 0.0)
+    squares = K**2
+    total = max(float(squares.sum()), 1e-300)
+    return agreement / total, np.sqrt((x**2 * (squares @ y**2)).sum(axis=0)) / total
+
+
 def _curves(Z: Array, w: Array) -> tuple[Array, Array]:
     """Return the parts of every column's curve, (rows, columns, parts), and what each costs."""
     from scipy.special import ndtri
@@ -233,7 +305,8 @@ def _compared(counted: Counted, x: Array, y: Array, eta: Array, delta: Array) ->
     error = counted.error(products)
     shift = counted.mean(products - mended)
     bias = np.divide(shift, error, out=np.zeros_like(error), where=error > 0)
-    return Leftover(*_share(counted, x, eta), *_share(counted, y, delta), bias)
+    shares = (*_share(counted, x, eta), *_share(counted, y, delta))
+    return Leftover(*shares, bias, np.ones_like(bias))
 
 
 def _not_overstated(counted: Counted, left: Array, found: Array) -> Array:
