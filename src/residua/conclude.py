@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+# A finding with fewer effective rows, (Σs²)²/Σs⁴, is said to rest on few, and so many are named.
+FEW_ROWS, NAMED_ROWS = 15, 5
 
 # Of every table of tests.
 COLUMNS = (
@@ -166,6 +168,7 @@ def conclude(
         quality=quality,
         alerts=(
             *_alerts(fitted[0].data, learner, table, quality, options),
+            *_resting_on_few(table, scores, _tested(fitted)),
             *(f"{name}: {one.choice.note}" for name, one in chosen.items() if one.choice.note),
         ),
         residuals={
@@ -538,6 +541,29 @@ def _alerts(
             "Use learner='auto', more rows, or a learner that fits these better."
         )
     yield from _against_gcm(table)
+
+
+def _resting_on_few(
+    table: pd.DataFrame, scores: Mapping[str, Array], rows: NDArray[np.intp]
+) -> Iterable[str]:
+    """Yield which findings few rows carry, and the rows, the weightiest first."""
+    chosen = table[table["selected"].to_numpy(bool)]
+    told: set[str] = set()
+    features = table["feature"].drop_duplicates().tolist()
+    for method, feature in zip(chosen["method"].tolist(), chosen["feature"].tolist(), strict=True):
+        if method not in scores or feature in told:
+            continue
+        squares = scores[method][:, features.index(feature)] ** 2
+        squares = squares / max(float(squares.max()), 1e-300)
+        count = float(squares.sum()) ** 2 / max(float((squares**2).sum()), 1e-300)
+        if count < FEW_ROWS:
+            told.add(feature)
+            heaviest = rows[np.argsort(-squares, kind="stable")[:NAMED_ROWS]]
+            named = ", ".join(str(row + 1) for row in heaviest.tolist())
+            yield (
+                f"What {method} finds of '{short(feature)}' rests on about {count:.0f} rows (such "
+                f"as {named}): look at them."
+            )
 
 
 def _off(quality: pd.DataFrame, target: str) -> Iterable[str]:

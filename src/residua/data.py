@@ -32,6 +32,8 @@ MAX_LEVELS = 20
 RARE = 10
 MAX_CLASSES = 50
 MIN_CLUSTERS = 5
+# Below as many even Student's t is rough: clusters differ in size.
+FEW_CLUSTERS = 10
 # Errors of scores are fourth powers of the numbers; beyond these they would overflow or vanish.
 LARGEST, SMALLEST = 1e60, 1e-60
 PROBABILITY_FLOOR = 1e-6
@@ -140,6 +142,7 @@ class Dataset:
             notes=(
                 *_notes(encoded, X_columns, features, codes),
                 *_note_of_copies(n_copies, n_rows),
+                *_note_of_clusters(own),
             ),
             levels=_levels(parts),
             frame=_frame(X, list(table), features, groups or {}) if keep_frame else None,
@@ -559,6 +562,12 @@ def _notes(
         yield f"There are only {len(y)} rows: p-values rest on large samples and are rough here."
     if X.shape[1] >= len(y):
         yield f"There are more columns ({X.shape[1]:,}) than rows ({len(y):,}): expect low power."
+
+
+def _note_of_clusters(clusters: Rows | None) -> Iterable[str]:
+    count = 0 if clusters is None else len(np.unique(clusters))
+    if 0 < count < FEW_CLUSTERS:
+        yield f"There are only {count} clusters: p-values rest on {count - 1} degrees of freedom."
 
 
 def _same_values(X: Array, features: tuple[Feature, ...]) -> Iterable[str]:
