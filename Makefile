@@ -7,7 +7,7 @@ export OPENBLAS_NUM_THREADS := 1
 # torch's CPU build; a plain `torch` would bring gigabytes of CUDA.
 TORCH := torch==2.13.0
 
-.PHONY: demo test slow bench validity lint docs pictures clean
+.PHONY: demo test slow bench validity calibration lint docs pictures clean
 .DELETE_ON_ERROR:
 
 .venv/core: pyproject.toml constraints.txt
@@ -37,6 +37,9 @@ slow: .venv/dev
 
 validity: .venv/dev .venv-rivals/done
 	$(BIN)/python tools/validity.py
+
+calibration: .venv/dev
+	$(BIN)/python tools/calibration.py
 
 bench: .venv/dev .venv-rivals/done
 	$(BIN)/python benchmarks/run.py

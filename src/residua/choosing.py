@@ -333,6 +333,8 @@ class Contest:
         x = [{key: _alone(self.best(key, outer)) for key in x_keys} for outer in outers]
         instead = [{key: _alone(self._not_mean(key, outer)) for key in x_keys} for outer in outers]
         errors = {key: self._error([blends[key][0][0] for blends in x], key) for key in x_keys}
+        if Y in self.keys:
+            errors[Y] = self._error([self.best(Y, outer) for outer in outers], Y)
         n_rows = float(np.mean([len(train) for train, _ in self.inner.folds]))
         return Choices(y, x, instead, self._of_rest(), errors, n_rows)
 

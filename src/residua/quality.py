@@ -33,6 +33,8 @@ UNSETTLED, UNEVEN = 0.3, 3.0
 # The share of what is left of a feature that comes from rows this many times as far off as half
 # of them, though they are not among the feature's own outermost values.
 STRAY, FAR, OUTERMOST = 0.15, 10.0, 0.01
+# PCM may be off by as many standard errors, if both its regressions miss the same.
+IN_COMMON = 2.5
 # Fewer rows, or values, say nothing of that.
 FEW_ROWS = 20
 # Above this share explained by the others, a feature has little of its own left to test.
@@ -74,7 +76,7 @@ def quality_table(
             row["unsettled"] = unsettled(fitted[0], j, 1 - r2)
             row["uneven"] = uneven(fitted[0], j)
             row["stray"] = stray(fitted[0], j)
-            row["alarm"] = _alarm(row, left, j)
+            row["alarm"] = _alarm(row, left, j) or _alarm_of_pcm(fitted[0], left, j, feature)
         mean = centred.get((regression.replace(" ", "_"), j), Centring())
         row |= {"off": mean.off, "is_off": mean.is_off}
         if mean.is_off:
@@ -95,6 +97,26 @@ def unsettled(residuals: Residuals, j: int, loss: float) -> float:
     more = residuals.n_train / choices.n_rows - 1
     drop = choices.errors.get(j, np.nan) / loss - 1
     return float(np.clip(drop / more, 0.0, 1.0)) if more > 0 and np.isfinite(drop) else np.nan
+
+
+def unsettled_y(residuals: Residuals) -> float:
+    """Return the share of what is left of y that more rows would take away."""
+    if "loss_given_all" not in residuals.arrays:
+        return np.nan
+    loss = residuals.arrays["loss_given_all"]
+    return unsettled(residuals, -1, float(np.average(loss, weights=residuals.weights)))
+
+
+def missed_in_common(residuals: Residuals, left: Leftover, j: int) -> float:
+    """Return how far PCM could be off, in standard errors: what both its regressions leave undone.
+
+    With shares s and t of both residuals still to be learned, their product is off by √(st) of
+    their spread, if they miss the same.
+    """
+    if left.f is None or left.f_p is None or not left.f_p[j] < SURE:
+        return 0.0
+    of_y = max(float(left.y[j]), np.nan_to_num(unsettled_y(residuals)))
+    return float(np.sqrt(len(residuals.rows) * left.f[j] * of_y))
 
 
 def uneven(residuals: Residuals, j: int) -> float:
@@ -169,6 +191,16 @@ def _off_alarm(row: dict[str, Any], target: str) -> str:
     return (
         f"The learner does not predict the mean of '{short(name)}': it is off by "
         f"{abs(row['off']):.2f} standard deviations of what is left."
+    )
+
+
+def _alarm_of_pcm(residuals: Residuals, left: Leftover | None, j: int, feature: str) -> str:
+    """Return what to beware of where PCM's own regressions are poor, or nothing."""
+    if left is None or missed_in_common(residuals, left, j) < IN_COMMON:
+        return ""
+    return (
+        f"The regressions of PCM's function of '{short(feature)}' and of y are poor: its p-values "
+        "may be too small."
     )
 
 

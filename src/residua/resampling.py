@@ -43,6 +43,8 @@ class Policy:
     draws: tuple[int, int] = (399, 3999)
     few: int = 20
     enough: int = 10
+    # So many standard deviations away more draws are spared.
+    beyond: float = 8.0
     # Of more rows, those that matter most are drawn for and the others count as normal.
     most_rows: int = 4096
     most_drawn: int = 20_000_000
@@ -63,10 +65,16 @@ class Shuffles:
         return [np.flatnonzero(self.fold == k) for k in np.unique(self.fold)]
 
     @cached_property
-    def first(self) -> NDArray[np.int32]:
-        return self.orders(POLICY.draws[0])
+    def _drawn(self) -> dict[int, NDArray[np.int32]]:
+        return {}
 
     def orders(self, count: int) -> NDArray[np.int32]:
+        """Return so many orders of the rows, drawn once for all features."""
+        if count not in self._drawn:
+            self._drawn[count] = self._orders(count)
+        return self._drawn[count]
+
+    def _orders(self, count: int) -> NDArray[np.int32]:
         """Return so many orders of the rows, (count, rows), in which no row leaves its fold."""
         found, rng = np.empty((count, len(self.fold)), dtype=np.int32), self.draw()
         for rows in self.members:
@@ -150,6 +158,8 @@ def _product_p(
         p = min(1.0, sides * (1 + int(tail)) / (count + 1))
         if tail >= POLICY.few:
             return p
+        if abs(cautious) > POLICY.beyond:
+            break
     if tail >= POLICY.enough:
         return p
     return float(min(p, normal_p(np.array([cautious]), alternative)[0]))
@@ -157,7 +167,7 @@ def _product_p(
 
 def _all_rows(x: Array, y: Array, shuffles: Shuffles, count: int) -> Array:
     """Return studentised sums of products of x with permuted y."""
-    orders = shuffles.first if count == POLICY.draws[0] else shuffles.orders(count)
+    orders = shuffles.orders(count)
     sums, squares = np.empty(count), np.empty(count)
     step = max(1, 2**20 // len(x))
     for start in range(0, count, step):
@@ -230,14 +240,14 @@ def _form_p(x: Array, y: Array, shuffles: Shuffles) -> float:
     found = float(((x.T @ y) ** 2).sum())
     for count in POLICY.draws:
         count = shuffles.affordable(count)
-        orders = shuffles.first if count == POLICY.draws[0] else shuffles.orders(count)
+        orders = shuffles.orders(count)
         drawn = np.zeros(count)
         for c in range(y.shape[1]):
             for start in range(0, count, 256):
                 some = slice(start, start + 256)
                 drawn[some] += ((y[orders[some], c] @ x) ** 2).sum(axis=1)
         tail = int((drawn >= found * (1 - 1e-9)).sum())
-        if tail >= POLICY.few:
+        if tail >= POLICY.few or found > drawn.mean() + POLICY.beyond * drawn.std():
             break
     p = (1 + tail) / (count + 1)
     if tail >= POLICY.enough or not drawn.std() > 0:

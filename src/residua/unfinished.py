@@ -14,7 +14,7 @@ what many columns do together, though nobody can learn it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,8 @@ class Leftover:
     y_p: Array
     bias: Array
     bias_p: Array
+    f: Array | None = None
+    f_p: Array | None = None
 
 
 def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
@@ -79,8 +81,23 @@ def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
     if not isinstance(plan.learner, Auto) and 1 < plan.data.X.shape[1] <= MOST_COLUMNS:
         found += [_seen(look, plan, rows, counted, x, y) for look in (_by_kernels, _by_curves)]
     picked = _most_of_x(found)
+    if "f_given_rest" in residuals.arrays:
+        f = _widest(residuals.f_given_rest, counted)
+        share, chance = _share(
+            counted, f, _not_overstated(counted, f, _by_trees(plan, rows, folds, f))
+        )
+        picked = replace(picked, f=share, f_p=chance)
     is_wide = WIDE * plan.data.X.shape[1] > len(rows) and plan.data.n_classes <= 2
     return _with_likeness(picked, plan, rows, x, y) if is_wide else picked
+
+
+def _widest(left: Array, counted: Counted) -> Array:
+    """Return what is left of each feature's function, of three or more classes that of one."""
+    left = left - counted.mean(left.reshape(len(left), -1)).reshape(left.shape[1:])
+    if left.ndim == 2:
+        return left
+    spread = np.tensordot(counted.weights, left**2, axes=1)
+    return np.take_along_axis(left, np.argmax(spread, axis=1)[None, :, None], axis=2)[:, :, 0]
 
 
 @dataclass(frozen=True)
@@ -331,7 +348,7 @@ def _most_of_x(found: Sequence[Leftover]) -> Leftover:
     """Return, for each feature, what explains most of its leftovers; each look adds to p."""
     best = np.argmax([one.x for one in found], axis=0)
     picked = {}
-    for name in (field.name for field in fields(Leftover)):
+    for name in ("x", "x_p", "y", "y_p", "bias", "bias_p"):
         values = np.array([getattr(one, name) for one in found])
         picked[name] = values[best, np.arange(len(best))]
     for name in ("x_p", "y_p"):

@@ -197,3 +197,18 @@ def test_ridge_says_when_there_are_too_many_rows(monkeypatch, table):
     KernelMachine(kind="ridge").fit(X, y, few)  # rows without weight take no room
     with pytest.raises(InputError, match=r"at most 50 rows.*Use kind='svr' or fewer rows"):
         KernelMachine(kind="ridge").fit(X, y)
+
+
+@pytest.mark.parametrize("columns", [[1], [0, 2], [0, 1, 2]])
+def test_the_mean_over_other_values_is_that_of_the_predictions(columns):
+    rng = np.random.default_rng(8)
+    X, values = rng.normal(size=(60, 3)), rng.normal(size=(25, len(columns)))
+    y = np.sin(X[:, 0] * X[:, 1]) + 5
+    model = KernelMachine(kind="ridge", C=10.0, sigma=0.2).fit(X, y)
+    expected = np.zeros(60)
+    for value in values:
+        altered = X.copy()
+        altered[:, columns] = value
+        expected += model.predict(altered) / len(values)
+    np.testing.assert_allclose(model.averaged(X, columns, values), expected, rtol=1e-10)
+    assert KernelMachine().fit(X, y).averaged is None

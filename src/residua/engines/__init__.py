@@ -109,7 +109,7 @@ class Choices:
     `y_rest` has those of y without a feature, where they are others. That of `instead` of a
     feature is never the mean, which would take nothing off the target.
     `errors` are the mean losses of those chosen when they learned from `n_rows` rows only, by
-    feature.
+    feature, −1 for y.
     """
 
     y: Sequence[Blend]

@@ -76,6 +76,30 @@ class KernelMachine:
         answer = self.answer_(self.scale_.apply(X))
         return answer if self.n_classes else answer[:, 0]
 
+    @property
+    def averaged(self) -> Callable[[Array, list[int], Array], Array] | None:
+        """Return a short cut to the mean over other values of some columns, or None."""
+        is_ridge = getattr(self.answer_, "func", None) is ridge_means
+        return self._averaged if is_ridge and not self.n_classes else None
+
+    def _averaged(self, X: Array, columns: list[int], values: Array) -> Array:
+        """Return the mean of each row, on average over these values of some columns.
+
+        A kernel is a product over columns, so that of the others is taken once for all values.
+        """
+        from scipy.spatial.distance import cdist
+
+        answer: Any = self.answer_
+        rows, coefficients, centre, sigma = answer.args
+        others = [c for c in range(X.shape[1]) if c not in columns]
+        scaled = self.scale_.apply(X)[:, others]
+        unit = Scale(self.scale_.centre[columns], self.scale_.spread[columns])
+        near = np.exp(-sigma * cdist(unit.apply(values), rows[:, columns], "sqeuclidean"))
+        weighted = near.mean(axis=0)[:, np.newaxis] * coefficients
+        if not others:
+            return np.full(len(X), float(centre[0] + weighted.sum()))
+        return ridge_means(rows[:, others], weighted, centre, sigma, scaled)[:, 0]
+
     def _answer(self, X: Array, y: Array, weights: Array) -> Answer:
         """Return the fitted function of standardised rows."""
         targets = as_targets(y, self.n_classes)

@@ -1,0 +1,151 @@
+"""Categories of many levels: what tests adjust for."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from residua import assess
+from residua.assess import prepare
+from residua.data import Dataset
+from residua.encoding import Means, encoded, goes_with, widening, within
+
+
+def shops(seed, n_rows=600, levels=100, slope=0.0, size=1.0):
+    """Return a table in which shops drive x, another column and y; x itself by its slope."""
+    rng = np.random.default_rng([seed, levels])
+    shop = rng.integers(levels, size=n_rows)
+    effect = size * rng.normal(size=levels)[shop]
+    X = pd.DataFrame(rng.normal(size=(n_rows, 2)), columns=["a", "b"])
+    X["a"] += effect
+    X["x"] = effect + rng.normal(size=n_rows)
+    X["shop"] = [f"shop {k}" for k in shop]
+    return X, effect + X["a"].to_numpy() + slope * X["x"].to_numpy() + rng.normal(size=n_rows)
+
+
+def p_of_x(X, y, seed, **options):
+    options = {"learner": "linear", "methods": "gcm", "check": False, **options}
+    table = assess(X, y, seed=seed, **options).table
+    return table.set_index("feature").loc["x", "p_value"]
+
+
+@pytest.mark.parametrize("levels", [60, 300])
+def test_a_confounder_of_many_levels_is_adjusted_for(levels):
+    # Nineteen columns for 60 levels reject every one of these.
+    p = [p_of_x(*shops(seed, levels=levels), seed) for seed in range(30)]
+    assert np.mean(np.array(p) < 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 30)
+
+
+def test_an_effect_beside_many_levels_is_found():
+    p = [p_of_x(*shops(seed, slope=0.3), seed) for seed in range(5)]
+    assert max(p) < 0.01
+
+
+def test_auto_adjusts_for_many_levels_too():
+    p = [p_of_x(*shops(seed, n_rows=300, levels=60), seed, learner="auto") for seed in range(3)]
+    assert np.sum(np.array(p) < 0.05) <= 1
+
+
+def test_means_by_level_give_the_slopes_of_a_column_for_every_level():
+    X, y = shops(0)
+    data = encoded(Dataset.from_table(X, y))
+    shop = data.features[data.names.index("shop")]
+    means = list(shop.columns[-shop.n_encoded :])
+    plain = [data.features[data.names.index(name)].columns[0] for name in ("a", "x")]
+    assert shop.n_encoded == 2  # of a and x; b does not go with the shops
+    A = np.column_stack([np.ones(len(y)), data.X[:, plain], data.X[:, means]])
+    mundlak = np.linalg.lstsq(A, y, rcond=None)[0][1:3]
+    dummies = pd.get_dummies(X["shop"]).to_numpy(float)
+    fixed = np.linalg.lstsq(np.column_stack([X[["a", "x"]], dummies]), y, rcond=None)[0][:2]
+    assert np.allclose(mundlak, fixed)
+
+
+def test_means_by_level_hold_nothing_of_y():
+    X, y = shops(1)
+    one, other = (encoded(Dataset.from_table(X, target)) for target in (y, y[::-1]))
+    assert np.array_equal(one.X, other.X)
+
+
+def test_columns_of_means_belong_to_the_category_and_are_not_tested():
+    X, y = shops(2, levels=30)
+    data = encoded(Dataset.from_table(X, y))
+    j = data.names.index("shop")
+    feature = data.features[j]
+    assert not set(feature.columns) & set(data.without(j).tolist())
+    assert len(feature.tested) == len(feature.columns) - feature.n_encoded == 19
+    result = assess(X, y, learner="linear", methods="gcm", check=False)
+    assert result.table.set_index("feature").loc["shop", "df"] == 19
+    assert [len(own) for own in result.about["columns"]] == [1, 1, 1, 19]
+
+
+def test_residuals_within_levels_have_no_means_left():
+    rng = np.random.default_rng(3)
+    one, other = rng.integers(30, size=(2, 500))
+    values = rng.normal(size=(500, 2)) + one[:, None] + 3.0 * other[:, None]
+    left = within(values, [one, other])
+    for code in (one, other):
+        assert np.abs(Means.of(code).means(left)).max() < 1e-6
+    dummies = np.column_stack([pd.get_dummies(one), pd.get_dummies(other)]).astype(float)
+    by_hand = values - dummies @ np.linalg.lstsq(dummies, values, rcond=None)[0]
+    assert np.allclose(left, by_hand, atol=1e-6)
+
+
+def test_products_within_levels_are_widened_by_what_their_spread_lacks():
+    rng, code = np.random.default_rng(4), np.repeat(np.arange(100), 2)
+    sums, spreads = [], []
+    for _ in range(2000):
+        x, y = (within(rng.normal(size=(200, 1)), [code])[:, 0] for _ in range(2))
+        sums.append((x * y).sum())
+        spreads.append(np.sqrt(((x * y) ** 2).sum()))
+    assert widening([code]) * np.sqrt(np.mean(np.square(spreads))) == pytest.approx(
+        np.std(sums), rel=0.05
+    )
+
+
+def test_the_test_of_levels_is_the_f_test_of_one_way():
+    from scipy.stats import f_oneway
+
+    rng = np.random.default_rng(5)
+    code = rng.integers(8, size=200)
+    values = rng.normal(size=(200, 1)) + 0.1 * code[:, None]
+    expected = f_oneway(*(values[code == k, 0] for k in range(8))).pvalue
+    assert Means.of(code).chances(values)[0] == pytest.approx(expected)
+    assert goes_with(values + code[:, None], code)
+    assert not goes_with(np.ones((200, 1)), code)
+
+
+def test_levels_that_say_nothing_cost_next_to_no_power():
+    rng = np.random.default_rng(6)
+    p = []
+    for seed in range(20):
+        X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "x"])
+        y = 0.25 * X["x"].to_numpy() + rng.normal(size=300)
+        named = X.assign(name=[f"name {k}" for k in rng.integers(250, size=300)])
+        p.append([p_of_x(table, y, seed) for table in (X, named)])
+    found = (np.array(p) < 0.05).mean(axis=0)
+    assert found[1] >= found[0] - 0.2
+
+
+@pytest.mark.parametrize("splits", [5, 0.3, "none"])
+def test_many_levels_go_with_every_kind_of_split_and_target(splits):
+    X, y = shops(7, n_rows=200, levels=40)
+    for target in (y, (y > 0).astype(int), np.digitize(y, [-1, 1])):
+        methods = ["gcm", "loco"] if splits == "none" else "default"
+        result = assess(X, target, learner="linear", methods=methods, splits=splits, check=False)
+        assert result.table["p_value"].between(0, 1).all()
+
+
+def test_two_categories_of_many_levels_are_both_adjusted_for():
+    p = []
+    for seed in range(25):
+        rng = np.random.default_rng([seed, 8])
+        shop, hour = rng.integers(60, size=800), rng.integers(50, size=800)
+        effect = rng.normal(size=60)[shop] + rng.normal(size=50)[hour]
+        X = pd.DataFrame({"x": effect + rng.normal(size=800)})
+        X["shop"], X["hour"] = [f"s{k}" for k in shop], [f"h{k}" for k in hour]
+        p.append(p_of_x(X, effect + rng.normal(size=800), seed))
+    assert np.mean(np.array(p) < 0.05) <= 0.2
+
+
+def test_the_papers_mode_leaves_the_levels_as_they_were():
+    job = prepare(*shops(9), learner="linear", methods="gcm", paper=True)
+    assert job.plan(0).data is job.data
