@@ -185,6 +185,21 @@ def test_the_wave_is_shared_and_the_square_is_only_in_the_alternative():
         assert draw(name)[2].tolist() == [square > 0, True, *[False] * 6]
 
 
+def test_a_test_that_knows_all_regressions_finds_the_square_in_16_percent_of_runs():
+    """The best score is (y − E[y|Z])·h with h = E[y|x, Z] − E[y|Z], one-sided."""
+    X, y = many("pcm_alternative", draws=400)
+    wave, x = np.sin(2 * np.pi * X[:, 1]), X[:, 0]
+    h = 0.2 * (x**2 - wave**2 - 0.1**2)
+    scores = ((y - wave - 0.2 * (wave**2 + 0.1**2)) * h).reshape(400, 500)
+    z = scores.mean(axis=1) / scores.std(axis=1) * np.sqrt(500)
+    assert np.mean(z > stats.norm.isf(0.05)) == pytest.approx(0.16, abs=0.05)
+    # h has variance .2²·(4·.1²·E wave² + 2·.1⁴), with E wave² = ½.
+    assert h.var() == pytest.approx(0.04 * (0.02 + 0.0002), rel=0.03)
+    assert stats.norm.sf(stats.norm.isf(0.05) - np.sqrt(500 * h.var())) == pytest.approx(
+        0.16, abs=0.01
+    )
+
+
 @pytest.mark.parametrize("a", [2, 6, 12])
 def test_x_and_y_follow_the_same_damped_wave(a):
     X, y = many(f"shah_peters_{a}")

@@ -257,14 +257,15 @@ PARTS = {
 ## Ten blocks of five
 
 Chamma, Engemann & Thirion (NeurIPS 2023; 100 runs): n = 1,000, p = 50 normal columns in ten blocks
-with correlation .8 within, 20 useful, β from ±{.5, 1, 2, 3}, signal-to-noise 4.
+with correlation .8 within, 20 useful, β from ±{.5, 1, 2, 3}, signal-to-noise 4. Choices for Xβ and
+the classes are those of the authors' public code.
 """,
     "semi": """
 ## A chain of fifty
 
 Reyero Lobo, Thirion & Neuvial, Semi-knockoffs (ICML 2026): n = 300, p = 50, correlation .6^|i − j|;
 rates of others from the authors' p-values by seed, with gradient boosting. vimpy, as called there,
-rejects 26–44% of these nulls.
+rejects 26–44% of these nulls. Choices are those of the authors' public code.
 """,
     "single": """
 ## One x given all of Z
