@@ -129,7 +129,7 @@ NAMES = {
     "var": "std",
 }
 # Calls that change their first argument: without them it stays as it is.
-NEGLECTED = {"sqrt", "abs", "sort", "argsort", "unique", "clip", "float", "square"}
+NEGLECTED = {"sqrt", "abs", "sort", "argsort", "unique", "clip", "square"}
 
 
 def mutants(source: str) -> list[Mutant]:
