@@ -46,9 +46,10 @@ def quadratic_form(products, clusters=None):
     return mean @ np.linalg.solve(sigma, mean)
 
 
-def multiple_correlation(residuals, j):
+def multiple_correlation(residuals, j, n_columns=None):
     """Return the root of the mean squared canonical correlation, around zero."""
     x, y = of_feature(residuals, j)
+    x = x[:, :n_columns]
     w = np.sqrt(weights_of(residuals))[:, None]
     (Qx, _), (Qy, _) = np.linalg.qr(w * x), np.linalg.qr(w * y)
     canonical = np.linalg.svd(Qx.T @ Qy, compute_uv=False)
@@ -144,11 +145,14 @@ def leave_nothing_of_a_column(x):
 @pytest.mark.parametrize(
     "change", [repeat_a_column, leave_rounding_of_a_column, leave_nothing_of_a_column]
 )
-def test_a_column_that_says_no_more_than_others_does_not_count(change):
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_a_column_that_says_no_more_than_others_does_not_count(change, unit):
     residuals = with_columns(change)
+    residuals.arrays["x_given_rest"][:] *= unit
     assert degrees_of_freedom(residuals).tolist() == [2, 1]
     scores, two = gcm(residuals, RNG)[:, 0], every_product(residuals, 0)[:, :2]
     assert 80 * (scores.mean() / scores.std()) ** 2 == pytest.approx(quadratic_form(two))
+    assert scores.mean() == pytest.approx(multiple_correlation(residuals, 0, 2))
 
 
 def test_units_of_columns_do_not_matter():
@@ -186,8 +190,10 @@ def test_a_product_can_be_as_large_as_both_spreads():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_an_estimate_over_its_scale_is_a_correlation_around_zero(weighted, blocks):
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_an_estimate_over_its_scale_is_a_correlation_around_zero(unit, weighted, blocks):
     residuals = drawn(MIXED, weighted=weighted)
+    residuals.arrays["x_given_rest"][:] *= unit
     w, scale = weights_of(residuals), correlation_scale(residuals)
     for j in (2, 4):
         x, y = of_feature(residuals, j)
@@ -225,6 +231,7 @@ def jackknifed(residuals, j, step=1e-6):
 @pytest.mark.parametrize("n_clusters", [0, 20])
 def test_fishers_z_has_the_error_of_the_jackknife(weighted, n_clusters, blocks):
     residuals = drawn(MIXED, weighted=weighted, n_clusters=n_clusters)
+    residuals.arrays["x_given_rest"][:] *= 1e-3
     z, error = fisher_scale(residuals, gcm(residuals, RNG))
     for j in (2, 4):
         r, moves = jackknifed(residuals, j)
