@@ -137,6 +137,17 @@ def test_two_categories_have_columns_of_their_own():
     assert np.allclose(found.X[:, at[-1]], by_level(two.code, data.X[:, [3]])[:, 0])
 
 
+def test_columns_keep_their_order_whatever_the_order_of_the_features():
+    data = with_levels()
+    first, shop, *others = data.features
+    object.__setattr__(data, "features", (*others[::-1], first, shop))
+    object.__setattr__(data, "levels", (Levels(4, data.levels[0].code),))
+    found = encoded(data)
+    columns = [feature.columns for feature in found.features]
+    assert columns == [(5,), (4,), (3,), (), (0, 1, 2)]
+    assert np.array_equal(found.X[:, [0, 3, 4, 5]], data.X)
+
+
 def test_a_table_without_levels_or_of_columns_that_do_not_go_with_them_stays_as_it_is():
     data = with_levels(n_others=1)
     assert encoded(data) is data

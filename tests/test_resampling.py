@@ -159,7 +159,9 @@ def test_where_nothing_is_found_only_the_floor_counts():
         scores = (x * off)[:, 0]
         implied = (x**2).mean() * (off**2).mean()
         expected = np.sqrt(max(1.0, implied / scores.var()))
-        assert product_factor(x, off, scores, shuffles(fold), alternative) == pytest.approx(expected)
+        assert product_factor(x, off, scores, shuffles(fold), alternative) == pytest.approx(
+            expected
+        )
 
 
 def test_scores_that_do_not_vary_are_left_alone():

@@ -193,6 +193,8 @@ def test_too_few_clusters_tested_are_refused():
 def test_clusters_and_copies_on_both_sides_are_refused_each_with_its_cure():
     halves, clusters = [(np.arange(30), np.arange(30, 60))], np.arange(60) % 30
     assert "rows of one cluster into both" in refusal(table(60, clusters=clusters), halves)
+    thirds = [(np.arange(20), np.arange(20, 30)), *halves]
+    assert "rows of one cluster into both" in refusal(table(60, clusters=clusters), thirds[::-1])
     copied = table(60, clusters=clusters, n_copies=30)
     assert "30 rows of the table repeat others" in refusal(copied, halves)
 
@@ -231,6 +233,11 @@ def test_any_object_that_splits_is_a_splitter_and_is_given_the_table():
     ((train, test),) = make_splits(data, splitter, 0)
     assert (train.tolist(), test.tolist()) == (list(range(30)), list(range(30, 60)))
     assert all(a is b for a, b in zip(splitter.given, (data.X, data.y, data.clusters), strict=True))
+
+
+def test_a_splitter_that_does_not_care_for_groups_may_say_so_in_vain():
+    data = table(60, clusters=np.arange(60) // 3)
+    assert_cross_fit(make_splits(data, KFold(4), 0), 60)
 
 
 def test_a_splitter_that_fails_is_named_with_its_reason():
@@ -289,7 +296,7 @@ def test_two_rows_of_a_fold_must_have_a_weight(where):
     half = folds[:1]
     for used, enough in ((2, True), (1, False)):
         weights = np.ones(20)
-        weights[:10 - used if where == "learned" else 0] = 0
+        weights[: 10 - used if where == "learned" else 0] = 0
         weights[10 + used if where == "tested" else 20 :] = 0
         data = table(20, weights=weights)
         if enough:
@@ -323,5 +330,6 @@ def test_splits_are_described_in_words():
     assert describe("none") == "in sample"
     assert describe(5) == describe(np.int64(5)) == "5-fold cross-fit"
     assert describe(0.25) == describe(np.float32(0.25)) == "hold-out of 25%"
+    assert describe(0.9) == "hold-out of 90%"
     assert describe(KFold(3)) == repr(KFold(3))
     assert describe([(1, 2)]) == "given splits"

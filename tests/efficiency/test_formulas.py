@@ -106,7 +106,8 @@ def test_efficiencies_are_ratios_of_rows_needed(law):
     rows = {name: s.var() / s.mean() ** 2 for name, s in law.scores(0.7).items()}
     for name in ("gcm", "loco", "drop", "pcm"):
         assert found[f"rv_{name}"] ** 2 == pytest.approx(rows[name])
-    for a, b in (("gcm", "loco"), ("gcm", "drop"), ("loco", "drop"), ("pcm", "loco"), ("pcm", "gcm")):  # fmt: skip
+    pairs = ("gcm loco", "gcm drop", "loco drop", "pcm loco", "pcm gcm")
+    for a, b in map(str.split, pairs):
         assert found[f"are_{a}_{b}"] == pytest.approx(rows[b] / rows[a])
     assert found["rv_perm_naive"] ** 2 == pytest.approx(rows["perm"])
     more = 0.5 / law.scores(0.7)["perm"].mean() ** 2
@@ -184,8 +185,8 @@ def test_sides_and_limits_that_are_infinite_are_not_numbers(gone):
 
 
 def test_at_the_threshold_both_tests_need_the_same_rows():
-    # Corr² = 0.64 > 1/4: below the threshold LOCO needs fewer rows, above it GCM.
-    m = Moments(1.0, cross=0.8, second=1.0, mixed=3.0, fourth=2.0)
+    # Corr² = 0.605 > 1/4: below the threshold LOCO needs fewer rows, above it GCM.
+    m = Moments(2.0, cross=1.1, second=1.0, mixed=6.0, fourth=2.0)
     at = formulas.noise_threshold(m)
     for noise, above in ((at, None), (0.9 * at, False), (1.1 * at, True)):
         are = formulas.efficiencies(formulas.importance(m, noise))["are_gcm_loco"]

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from by_hand import drawn, further, influence, weights_of
 from scipy.stats import chi2
 
+from by_hand import drawn, further, influence, weights_of
 from residua import inference
 from residua.inference import mean_test
 from residua.methods.gcm import (

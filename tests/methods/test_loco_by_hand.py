@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from by_hand import drawn, influence, weights_of
 
+from by_hand import drawn, influence, weights_of
 from residua.methods.loco import ZIPPER_ROWS, loco, split_loco, zipper_loco
 
 

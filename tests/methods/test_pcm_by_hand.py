@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from by_hand import drawn, further, influence, weights_of
 
+from by_hand import drawn, further, influence, weights_of
 from residua.methods.pcm import factors, pcm, unexplained
 
 RNG = np.random.default_rng(0)
