@@ -96,7 +96,7 @@ def test_a_share_leaves_two_rows_on_either_side():
 
 @pytest.mark.parametrize("splits", [True, False, np.bool_(True), None])
 def test_a_truth_is_no_number_of_folds(splits):
-    assert "splits must be a number of folds" in refusal(table(), splits)
+    assert "a number of folds, a share to hold out, or" in refusal(table(), splits)
 
 
 def test_a_word_but_none_is_refused():

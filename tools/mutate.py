@@ -63,8 +63,101 @@ TARGETS = {
     )
 }
 
-# Mutants that no test can tell from the module: "module: function: before -> after", and why.
-EQUIVALENT: dict[str, str] = {}
+# Mutants that do what the module does, by the reason why: "module: function: before -> after".
+SAME = {
+    "an end of 0 becomes 0": (
+        "inference: agreeing: low > 0 -> low >= 0",
+        "inference: agreeing: high < 0 -> high <= 0",
+    ),
+    "a node more or less moves the quadrature by less than its error": (
+        "inference: either_p: np.polynomial.legendre.leggauss(64)"
+        " -> np.polynomial.legendre.leggauss(65)",
+        "inference: either_p: np.polynomial.legendre.leggauss(64)"
+        " -> np.polynomial.legendre.leggauss(63)",
+    ),
+    "both signs of the correlation are added up": (
+        "inference: either_p: norm.isf(least[:, None] * (at + 1) / 2)"
+        " -> norm.ppf(least[:, None] * (at + 1) / 2)",
+    ),
+    "the two ways to a non-centrality agree at 10,000": (
+        "inference: _noncentrality: statistic > 10000.0 -> statistic >= 10000.0",
+        "inference: _noncentrality: statistic > 10000.0 -> statistic > 10001.0",
+        "inference: _noncentrality: statistic > 10000.0 -> statistic > 9999.0",
+    ),
+    "the root lies well inside its bracket": (
+        "inference: _noncentrality: np.sqrt(statistic) + 10 -> np.sqrt(statistic) + 11",
+        "inference: _noncentrality: np.sqrt(statistic) + 10 -> np.sqrt(statistic) + 9",
+    ),
+    "the interval is then made to hold its estimate, 0": (
+        "inference: _interval_of_length: return (0.0, 0.0) -> return (1.0, 0.0)",
+        "inference: _interval_of_length: return (0.0, 0.0) -> return (0.0, -1.0)",
+    ),
+    "columns that are all features are all of them": (
+        "gcm: _products: single == columns == list(range(residuals.data.n_features))"
+        " -> single != columns == list(range(residuals.data.n_features))",
+    ),
+    "numpy reads any size below 0 as -1": (
+        "gcm: of_products: (x[:, :, None] * y[:, None, :]).reshape(len(x), -1)"
+        " -> (x[:, :, None] * y[:, None, :]).reshape(len(x), -2)",
+        "pcm: factors: array[:, j].reshape(len(array), -1) -> array[:, j].reshape(len(array), -2)",
+        "pcm: unexplained: squares.reshape(*squares.shape[:2], -1)"
+        " -> squares.reshape(*squares.shape[:2], -2)",
+    ),
+    "the combination is then divided by its mean": (
+        "gcm: combined: products.mean(axis=0) -> products.sum(axis=0)",
+    ),
+    "the unit of a standardised column cancels out": (
+        "gcm: _inverse: 1 / np.where(alive, sd, 1.0) -> 2 / np.where(alive, sd, 1.0)",
+    ),
+    "what it would divide is not used, or 0": (
+        "gcm: _inverse: np.where(alive, sd, 1.0) -> np.where(alive, sd, 2.0)",
+        "gcm: fisher_scale: np.where(own > 0, correlation_scale(residuals)[at] * own, 1.0)"
+        " -> np.where(own > 0, correlation_scale(residuals)[at] * own, 2.0)",
+        "gcm: _unit: np.where(size > 0, size, 1.0) -> np.where(size > 0, size, 2.0)",
+    ),
+    "the largest eigenvalue of a correlation matrix is 1 or more, or nothing is left": (
+        "gcm: _inverse: values.max(initial=0.0) -> values.max(initial=1.0)",
+        "gcm: _inverse: values.max(initial=0.0) -> values.max(initial=-1.0)",
+        "gcm: _inverse: max(values.max(initial=0.0), 1e-300) -> max(values.max(initial=0.0), 1.0)",
+        "gcm: _inverse: max(values.max(initial=0.0), 1e-300) -> max(values.max(initial=0.0), -1.0)",
+    ),
+    "those of two columns or more are counted in the next lines": (
+        "gcm: degrees_of_freedom: min(1, len(f.tested)) -> min(2, len(f.tested))",
+    ),
+    "there are no rows just where their part is 0": (
+        "loco: _partly_paired: len(rows) == 0 or part == 0 -> len(rows) == 0 and part == 0",
+        "loco: _partly_paired: len(rows) == 0 or part == 0 -> part == 0",
+        "loco: _partly_paired: len(rows) == 0 or part == 0 -> len(rows) == 0",
+        "loco: _partly_paired: len(rows) == 0 -> len(rows) == -1",
+        "loco: _partly_paired: part == 0 -> part == -1",
+    ),
+    "anything but None will do": (
+        "splits: _from_splitter: getattr(splitter, 'random_state', 0)"
+        " -> getattr(splitter, 'random_state', 1)",
+        "splits: _from_splitter: getattr(splitter, 'random_state', 0)"
+        " -> getattr(splitter, 'random_state', -1)",
+    ),
+    "what is computed with NaN is NaN": (
+        "formulas: relative_efficiency: math.isnan(ours) or math.isnan(rival)"
+        " or (math.isinf(ours) and math.isinf(rival))"
+        " -> math.isnan(ours) or (math.isinf(ours) and math.isinf(rival))",
+        "formulas: limits: m.second > 0 and all(map(math.isfinite, (m.cross, m.mixed, m.fourth)))"
+        " -> all(map(math.isfinite, (m.cross, m.mixed, m.fourth)))",
+        "formulas: limits: m.second > 0 -> m.second >= 0",
+        "formulas: limits: m.second > 0 -> m.second > -1",
+    ),
+    "means taken off once more are 0": (
+        "encoding: module: SWEEPS = 20 -> SWEEPS = 21",
+        "encoding: within: len(every) > 1 -> len(every) >= 1",
+        "encoding: within: len(every) > 1 -> len(every) > 0",
+        "encoding: within: SWEEPS if len(every) > 1 else 1 -> SWEEPS if len(every) > 1 else 2",
+    ),
+    "a p-value is never just the level": (
+        "encoding: goes_with: Means.of(code).chances(values) < UNLIKELY"
+        " -> Means.of(code).chances(values) <= UNLIKELY",
+    ),
+}
+EQUIVALENT = {change: reason for reason, changes in SAME.items() for change in changes}
 
 
 # --- mutants ------------------------------------------------------------------------------------
@@ -92,7 +185,8 @@ class Mutant:
     def change(self) -> str:
         if self.around is None:
             return f"{self.where}: {_shown(self.node)} -> {_shown(self.new)}"
-        return f"{self.where}: {_shown(self.around)} -> {_shown(self._changed(self.around))}"
+        before, after = map(ast.unparse, (self.around, self._changed(self.around)))
+        return " ".join(f"{self.where}: {before} -> {after}".split())
 
     @property
     def source(self) -> str:
