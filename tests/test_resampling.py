@@ -151,6 +151,56 @@ def test_the_widened_normal_p_value_is_the_share_of_all_orders(alternative, sign
     assert p == pytest.approx(expected, abs=4 * sides * np.sqrt(expected / sides / 399))
 
 
+def flags(n_rows=60, both=14, seed=11):
+    """Return a flag and a rare outcome that go together, so that most sums are tied."""
+    rng = np.random.default_rng(seed)
+    x, y = np.zeros((2, n_rows, 1))
+    x[:20], y[20 - both : 40 - both] = 1.0, 1.0
+    order = rng.permutation(n_rows)
+    return x[order] - x.mean(), y[order] - y.mean(), np.arange(n_rows) % 2
+
+
+def drawn_p(statistic, found, own, alternative="greater"):
+    """Return the p-value of as many draws as it takes, ties on both sides, and the draws."""
+    for count in POLICY.draws:
+        drawn = np.array([statistic(order) for order in own.orders(count)])
+        above = (drawn >= found - 1e-9 * abs(found)).sum()
+        below = (drawn <= found + 1e-9 * abs(found)).sum()
+        tails = {"greater": above, "less": below, "two-sided": min(below, above)}
+        if tails[alternative] >= 20:
+            break
+    sides = 2 if alternative == "two-sided" else 1
+    return sides * (1 + tails[alternative]) / (1 + count), count
+
+
+@pytest.mark.parametrize(("both", "draws"), [(9, 399), (10, 399), (11, 3999)])
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+def test_the_p_value_counts_ties_and_is_never_below_one_over_the_draws(both, draws, alternative):
+    x, y, fold = flags(both=both)
+    y = -y if alternative == "less" else y
+    scores, own = (x * y)[:, 0], shuffles(fold)
+    expected, count = drawn_p(
+        lambda order: studentised(x[:, 0] * y[order, 0]), studentised(scores), own, alternative
+    )
+    assert count == draws
+    factor = product_factor(x, y, scores, own, alternative)
+    sides = 2 if alternative == "two-sided" else 1
+    assert sides * norm.sf(abs(studentised(scores)) / factor) == pytest.approx(expected)
+
+
+def test_only_of_many_rows_are_some_drawn(monkeypatch):
+    def never(*given):
+        raise AssertionError("the other way")
+
+    x, y, fold = flags()
+    scores = (x * y)[:, 0]
+    for most, unused in ((60, "_main_rows"), (59, "_all_rows")):
+        with monkeypatch.context() as patch:
+            patch.setattr(resampling, "POLICY", replace(POLICY, most_rows=most))
+            patch.setattr(resampling, unused, never)
+            assert product_factor(x, y, scores, shuffles(fold), "greater") > 0
+
+
 def test_where_nothing_is_found_only_the_floor_counts():
     x, y, fold = small(1, 1)
     for alternative in ("less", "two-sided"):
@@ -179,6 +229,13 @@ def test_beyond_the_draws_the_p_value_is_that_of_the_normal_above_the_floor(alte
     factor = product_factor(x, y, scores, shuffles(np.arange(200) % 2), alternative)
     floor = floor_factor(scores.var(), (x**2).mean() * (y**2).mean())
     assert factor == pytest.approx(floor)
+    # Signs whose product is almost 1: the spread falls far short of what it would be.
+    x = np.resize([1.0, -1.0], (200, 1))
+    y = x + 0.1 * rng.normal(size=(200, 1))
+    scores = (x * y)[:, 0]
+    factor = product_factor(x, y, scores, shuffles(np.arange(200) // 100), alternative)
+    assert factor == pytest.approx(np.sqrt((y**2).mean() / scores.var()))
+    assert factor > 8
 
 
 def test_the_rare_case_of_the_reference_keeps_its_level():
@@ -220,6 +277,24 @@ def test_of_many_rows_those_that_matter_are_drawn_and_the_law_stays(
     for level in (0.05, 0.95):
         share = (part < np.quantile(whole, level)).mean()
         assert share == pytest.approx(level, abs=0.02)
+
+
+def test_a_row_that_outweighs_all_others_is_among_those_drawn(monkeypatch):
+    rng = np.random.default_rng(12)
+    x = rng.normal(size=(200, 1))
+    x[77] = 400.0
+    y, fold = rng.exponential(size=(200, 1)) - 1, np.zeros(200, int)
+    whole = np.sort(resampling._all_rows(x, y, shuffles(fold), 2000))
+    monkeypatch.setattr(resampling, "POLICY", replace(POLICY, most_rows=5))
+    part = resampling._main_rows(x, y, shuffles(fold, 1), 2000)
+    shares = np.searchsorted(whole, np.sort(part)) / 2000
+    assert np.abs(shares - np.linspace(0, 1, 2000)).max() < 0.07
+
+
+def test_sums_of_products_that_do_not_vary_are_zero_and_not_infinite():
+    assert resampling._studentised(np.array([4.0]), np.array([4.0]), 4).tolist() == [0.0]
+    assert resampling._studentised(np.array([3.0]), np.array([2.9]), 3).tolist() == [0.0]
+    assert resampling._studentised(np.array([2.0]), np.array([5.0]), 4).tolist() == [1.0]
 
 
 def test_permuted_sums_are_studentised():
@@ -273,6 +348,16 @@ def test_a_form_has_the_p_value_of_all_orders(columns, classes):
     factor = form_factor(x, y, scores, df, shuffles(fold))
     p = chi2.sf(statistic / factor**2, df)
     assert p == pytest.approx(expected, abs=4 * np.sqrt(expected / 399))
+
+
+@pytest.mark.parametrize(("both", "draws"), [(10, 399), (11, 3999)])
+def test_the_p_value_of_a_form_counts_ties_too(both, draws):
+    x, y, fold = flags(both=both)
+    x = np.column_stack([x, np.arange(60) % 2 * 1.0])  # the fold: no order changes it
+    own = shuffles(fold)
+    expected, count = drawn_p(lambda order: form(x, y[order]), form(x, y), own)
+    assert count == draws
+    assert resampling._form_p(x, y, own) == pytest.approx(expected)
 
 
 def test_a_form_is_never_found_more_than_its_chi_squared():
