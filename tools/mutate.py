@@ -26,11 +26,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 # Quick to start: without plugins that these tests do not need, and without looking for doctests.
-OPTIONS = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "pytest_timeout", "-o")
-OPTIONS += ("addopts=--import-mode=importlib -m 'not slow'",)
+OPTIONS = [
+    *("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "pytest_timeout"),
+    *("-o", "addopts=--import-mode=importlib -m 'not slow'"),
+]
 HEAVY = ("numpy", "pandas", "scipy.stats", "scipy.optimize", "sklearn.model_selection", "numba")
 
 
@@ -203,7 +206,7 @@ class Mutant:
 
 # What says little without what it is in.
 BARE = (ast.Constant, ast.UnaryOp, ast.Slice, ast.Tuple, ast.comprehension)
-Variants = Callable[[ast.AST], Iterator[ast.AST]]
+Variants = Callable[[Any], Iterator[ast.AST]]
 # Where a type or a decorator stands, or what is only a name.
 SKIPPED = {"annotation", "returns", "decorator_list", "type_params", "ctx", "op", "ops"}
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -360,8 +363,8 @@ def _of_call(node: ast.Call) -> Iterator[ast.AST]:
 
 
 def _of_condition(node: ast.If | ast.IfExp) -> Iterator[ast.AST]:
-    kind = type(node)
-    yield kind(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)  # type: ignore[arg-type]
+    kind: Any = type(node)
+    yield kind(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
 
 
 def _of_return(node: ast.Return) -> Iterator[ast.AST]:
@@ -421,7 +424,7 @@ VARIANTS: dict[type[ast.AST], Variants] = {
     ast.Continue: _of_continue,
     ast.Break: _of_break,
     ast.comprehension: _of_comprehension,
-}  # type: ignore[assignment]
+}
 
 
 # --- tests of a mutant --------------------------------------------------------------------------
@@ -486,7 +489,8 @@ def survivors(target: Target, chosen: list[Mutant], jobs: int, limit: float) -> 
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
         seconds = _checked(target, Path(folder))
         limit = limit or max(10.0, 5 * seconds)
-        waiting, running, found = list(enumerate(chosen)), [], []
+        waiting, found = list(enumerate(chosen)), []
+        running: list[Running] = []
         while waiting or running:
             while waiting and len(running) < jobs:
                 at, mutant = waiting.pop(0)
