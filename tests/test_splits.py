@@ -262,6 +262,12 @@ def test_given_rows_may_be_lists_masks_or_any_whole_numbers():
         assert own.dtype == tested.dtype == np.intp
 
 
+def test_rows_drawn_with_replacement_to_learn_from_are_no_mask():
+    drawn = [0, 0, 1, 1, 1, 2, 3, 3, 4, 4, 5, 5]
+    ((train, _),) = make_splits(table(12), [(drawn, [6, 7, 8])], 0)
+    assert train.tolist() == drawn
+
+
 BAD = {
     "splits is empty": [],
     "tests some rows twice": [([0, 1], [2, 3]), ([0, 1], [3, 4])],

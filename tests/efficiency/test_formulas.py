@@ -184,9 +184,10 @@ def test_sides_and_limits_that_are_infinite_are_not_numbers(gone):
     assert all(math.isnan(value) for value in found.values())
 
 
-def test_at_the_threshold_both_tests_need_the_same_rows():
+@pytest.mark.parametrize("mixed", [3.0, 6.0])
+def test_at_the_threshold_both_tests_need_the_same_rows(mixed):
     # Corr² = 0.605 > 1/4: below the threshold LOCO needs fewer rows, above it GCM.
-    m = Moments(2.0, cross=1.1, second=1.0, mixed=6.0, fourth=2.0)
+    m = Moments(2.0, cross=1.1, second=1.0, mixed=mixed, fourth=2.0)
     at = formulas.noise_threshold(m)
     for noise, above in ((at, None), (0.9 * at, False), (1.1 * at, True)):
         are = formulas.efficiencies(formulas.importance(m, noise))["are_gcm_loco"]
