@@ -48,6 +48,7 @@ def test_the_chance_of_a_column_is_that_of_the_f_test(code):
 
         expected = 2 * student.sf(np.abs(t), 8)
     assert np.allclose(found, expected)
+    assert np.allclose(Means.of(code).chances(1e-6 * values), expected)
 
 
 def test_one_level_or_a_level_for_each_row_tell_nothing():
