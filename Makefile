@@ -7,7 +7,7 @@ export OPENBLAS_NUM_THREADS := 1
 # torch's CPU build; a plain `torch` would bring gigabytes of CUDA.
 TORCH := torch==2.13.0
 
-.PHONY: demo test slow bench validity calibration lint docs pictures clean
+.PHONY: demo test slow mutate bench validity calibration lint docs pictures clean
 .DELETE_ON_ERROR:
 
 .venv/core: pyproject.toml constraints.txt
@@ -29,6 +29,10 @@ test: .venv/dev
 
 slow: .venv/dev
 	$(BIN)/python -m pytest -q -n 2 -m slow --timeout 7200
+
+# How many small errors, put into a module one at a time, its own tests find.
+mutate: .venv/dev
+	$(BIN)/python tools/mutate.py --jobs 2
 
 .venv-rivals/done:
 	$(PYTHON) -m venv .venv-rivals

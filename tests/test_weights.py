@@ -14,7 +14,20 @@ from residua.residuals import fit_residuals
 from residua.unfinished import leftover
 
 N = 200
-COLUMNS = ["estimate", "std_error", "statistic", "p_value", "effect"]
+# What copies, which are clusters, have otherwise: G/(G − 1), and Student's t.
+PAID = {"std_error": np.sqrt(N / (N - 1)), "statistic": np.sqrt((N - 1) / N)}
+
+
+def assert_same(by_weight, by_row, rtol):
+    """Check that both tables hold the same numbers, but for what clusters pay."""
+    # The χ² of several columns becomes that of Hotelling's F, and a combination has only its p.
+    usual = (by_weight["df"] == 1).to_numpy()
+    for name in ("estimate", "std_error", "statistic", "effect"):
+        a, b = (one[name].to_numpy()[usual] for one in (by_weight, by_row))
+        assert_allclose(a * PAID.get(name, 1.0), b, rtol=rtol, atol=1e-10, err_msg=name)
+    p = np.array([one["p_value"].to_numpy() for one in (by_weight, by_row)])
+    near = p.min(axis=0) > 0.001  # further out the tails of Student's t are another matter
+    assert_allclose(p[0, near], p[1, near], rtol=0.1)
 
 
 def table(classes=False):
@@ -55,11 +68,8 @@ def test_weights_say_what_repeated_rows_say(learner, classes):
     if learner == "linear":
         methods += ["pcm", "gcm+pcm", "basis_gcm"]
     found = both_ways(*table(classes), learner=learner, methods=methods, check=False)
-    for name in COLUMNS:
-        by_weight, by_row = (one.table[name].to_numpy() for one in found)
-        # Likelihoods are climbed until a step is small.
-        rtol = 1e-4 if classes else 1e-9
-        assert_allclose(by_weight, by_row, rtol=rtol, atol=1e-10, err_msg=name)
+    # Likelihoods are climbed until a step is small.
+    assert_same(found[0].table, found[1].table, 1e-4 if classes else 1e-9)
     assert_allclose(found[0].quality["r2"], found[1].quality["r2"], atol=1e-6)
 
 
@@ -68,9 +78,7 @@ def test_weights_say_what_repeated_rows_say_of_groups_and_classes():
     y = np.digitize(X["a"] + np.random.default_rng(2).normal(size=N), [-0.5, 0.5]).astype(str)
     groups = {"g": ["a", "b"]}
     found = both_ways(X, y, times, learner="linear", methods=["gcm"], groups=groups, check=False)
-    for name in COLUMNS:
-        by_weight, by_row = (one.table[name].to_numpy() for one in found)
-        assert_allclose(by_weight, by_row, rtol=1e-5, atol=1e-10, err_msg=name)
+    assert_same(found[0].table, found[1].table, 1e-5)
 
 
 def test_what_a_regression_explains_is_weighted_throughout():

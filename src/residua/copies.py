@@ -34,8 +34,8 @@ def find_copies(columns: Sequence[NDArray[Any]]) -> Rows | None:
 
     Rows are numbered by their first appearance, so that the order of the columns does not matter.
 
-    >>> x = np.random.default_rng(0).normal(size=50)
-    >>> find_copies([np.append(x, x[:5])])[-5:].tolist()
+    >>> x = np.random.default_rng(0).normal(size=(2, 50))
+    >>> find_copies([np.append(column, column[:5]) for column in x])[-5:].tolist()
     [0, 1, 2, 3, 4]
     """
     whole = _whole(columns)

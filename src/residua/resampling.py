@@ -51,6 +51,8 @@ class Policy:
 
 
 POLICY = Policy()
+# Permuting narrows the spread of scores to no less than this: beyond it the mean says nothing.
+LEAST = 0.3
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def product_factor(
     wanted = float(norm.isf(p / sides))
     if p > 0.25 * sides:  # nothing is found; the permuted p-value would be matched in vain
         return floor
-    return float(abs(ratio) / wanted)
+    return float(max(abs(ratio) / wanted, LEAST))
 
 
 def _product_p(
@@ -153,7 +155,8 @@ def _product_p(
         drawn = draw(x, y, shuffles, count)
         slack = 1e-9 * abs(ratio)
         below, above = (drawn <= ratio + slack).sum(), (drawn >= ratio - slack).sum()
-        tail = {"greater": above, "less": below}.get(alternative, min(below, above))
+        is_up = alternative == "greater" or (alternative == "two-sided" and ratio > 0)
+        tail = above if is_up else below
         sides = 2 if alternative == "two-sided" else 1
         p = min(1.0, sides * (1 + int(tail)) / (count + 1))
         if tail >= POLICY.few:
@@ -247,7 +250,7 @@ def _form_p(x: Array, y: Array, shuffles: Shuffles) -> float:
                 some = slice(start, start + 256)
                 drawn[some] += ((y[orders[some], c] @ x) ** 2).sum(axis=1)
         tail = int((drawn >= found * (1 - 1e-9)).sum())
-        if tail >= POLICY.few or found > drawn.mean() + POLICY.beyond * drawn.std():
+        if tail >= POLICY.few or found > drawn.mean() + 3 * POLICY.beyond * drawn.std():
             break
     p = (1 + tail) / (count + 1)
     if tail >= POLICY.enough or not drawn.std() > 0:

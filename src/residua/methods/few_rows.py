@@ -84,14 +84,22 @@ def _of_products(
 def _of_gains(method: Method, residuals: Residuals, scores: Array) -> Array:
     assert method.losses is not None
     other, base = method.losses(residuals)
-    left = residuals.y_given_all.reshape(len(scores), -1)
-    variance = _of_log_loss if residuals.data.classes else _of_squared_loss
+    target = _target(residuals)
+    look = _of_log_loss if residuals.data.classes else _of_squared_loss
     found = np.ones(scores.shape[1])
     for j in range(scores.shape[1]):
-        implied = variance(other[:, j], base[:, 0])
-        if is_far_from_normal(np.sqrt(implied)[:, None], left):
+        move, implied = look(other[:, j], base[:, 0])
+        if is_far_from_normal(move[:, None], target):
             found[j] = _floor(residuals, scores[:, j], float(implied.mean()))
     return found
+
+
+def _target(residuals: Residuals) -> Array:
+    """Return y, or which rows are of which class, less the mean."""
+    data = residuals.data
+    y = data.y[residuals.rows, None]
+    target = (y == np.arange(data.n_classes)).astype(float) if data.classes else y
+    return np.asarray(target - target.mean(axis=0))
 
 
 def _floor(residuals: Residuals, scores: Array, implied: float) -> float:
@@ -99,11 +107,15 @@ def _floor(residuals: Residuals, scores: Array, implied: float) -> float:
     return floor_factor(len(scores) * error**2, implied)
 
 
-def _of_squared_loss(other: Array, base: Array) -> Array:
-    """Return the variance of each row's gain; of two moves with these losses the smaller counts."""
-    return np.asarray(4 * (np.sqrt(other) - np.sqrt(base)) ** 2 * base.mean())
+def _of_squared_loss(other: Array, base: Array) -> tuple[Array, Array]:
+    """Return by how much each prediction moves, and the variance that gives its gain.
+
+    Of two moves with these losses the smaller counts.
+    """
+    move = np.abs(np.sqrt(other) - np.sqrt(base))
+    return move, 4 * move**2 * base.mean()
 
 
-def _of_log_loss(other: Array, base: Array) -> Array:
+def _of_log_loss(other: Array, base: Array) -> tuple[Array, Array]:
     p, q = (np.clip(np.exp(-loss), 1e-9, 1 - 1e-9) for loss in (other, base))
-    return np.asarray(p * (1 - p) * np.log(q * (1 - p) / (p * (1 - q))) ** 2)
+    return np.abs(q - p), p * (1 - p) * np.log(q * (1 - p) / (p * (1 - q))) ** 2

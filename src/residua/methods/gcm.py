@@ -20,6 +20,8 @@ Whole = NDArray[np.intp]
 
 # Directions whose variance is below this share of the largest say the same as the others.
 SAME_DIRECTION = 1e-9
+# Columns whose spread is below this share of the largest are what rounding left of them.
+ROUNDING = 1e-10
 
 
 def gcm(residuals: Residuals, rng: Generator) -> Array:
@@ -91,7 +93,7 @@ def _inverse(residuals: Residuals, products: Array) -> tuple[Array, int]:
     sigma = covariance(products, residuals.clusters)
     sd = np.sqrt(np.diag(sigma))
     # A column the rest determine exactly leaves rounding only: it must not enter.
-    alive = sd > 1e-10 * sd.max() if sd.max() > 0 else np.zeros(len(sd), dtype=bool)
+    alive = sd > ROUNDING * sd.max() if sd.max() > 0 else np.zeros(len(sd), dtype=bool)
     scale = np.where(alive, 1 / np.where(alive, sd, 1.0), 0.0)
     values, vectors = np.linalg.eigh(sigma * np.outer(scale, scale))
     kept = values > SAME_DIRECTION * max(values.max(initial=0.0), 1e-300)
@@ -101,7 +103,7 @@ def _inverse(residuals: Residuals, products: Array) -> tuple[Array, int]:
 
 def _multiple_correlation(residuals: Residuals, j: int) -> float:
     """Return the length of the whitened cross-covariance of the residuals, between 0 and 1."""
-    x, y = residuals.feature(j)
+    x, y = (_alive(left, residuals.weights) for left in residuals.feature(j))
     w = np.ones(len(x)) if residuals.weights is None else residuals.weights
     cross = (w[:, None] * x).T @ y / len(x)
     x_inverse, y_inverse = (np.linalg.pinv((w[:, None] * v).T @ v / len(v)) for v in (x, y))
@@ -164,6 +166,12 @@ def fisher_scale(residuals: Residuals, scores: Array) -> tuple[Array, Array]:
 def _unit(values: Array, weights: Array | None) -> Array:
     size = np.sqrt(np.average(values**2, axis=0, weights=weights))
     return np.asarray(values / np.where(size > 0, size, 1.0))
+
+
+def _alive(values: Array, weights: Array | None) -> Array:
+    """Return columns of one size, whatever their units; those that are rounding alone are 0."""
+    size = np.sqrt(np.average(values**2, axis=0, weights=weights))
+    return np.where(size > ROUNDING * size.max(), _unit(values, weights), 0.0)
 
 
 def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:

@@ -1,0 +1,60 @@
+"""PCM's formula, on residuals that are drawn."""
+
+import numpy as np
+import pytest
+
+from by_hand import drawn, further, influence, weights_of
+from residua.methods.pcm import factors, pcm, unexplained
+
+RNG = np.random.default_rng(0)
+
+
+def of_all(left):
+    """Return what is left of every class: it adds up to 0."""
+    return np.concatenate([-left.sum(axis=2, keepdims=True), left], axis=2)
+
+
+def products(residuals):
+    f, y = (residuals.arrays[name] for name in ("f_given_rest", "y_given_rest"))
+    return f * y if y.ndim == 2 else np.einsum("ijc,ijc->ij", f, of_all(y))
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_scores_of_a_held_out_part_are_products_summed_over_classes(n_classes, weighted):
+    residuals = drawn(n_classes=n_classes, weighted=weighted)
+    assert np.allclose(pcm(residuals, RNG), influence(residuals, products(residuals)))
+
+
+@pytest.mark.parametrize("n_folds", [2, 5])
+def test_folds_that_learn_from_each_other_count_with_twice_the_variance(n_folds):
+    residuals = drawn(n_folds=n_folds)
+    assert np.allclose(pcm(residuals, RNG), further(products(residuals), np.sqrt(2)))
+
+
+def test_means_taken_off_within_levels_widen_the_scores_as_well():
+    wide = np.array([1.0, 1.5, 3.0])
+    one, many = (drawn(n_folds=count, widening=wide) for count in (1, 2))
+    assert np.allclose(pcm(one, RNG), further(products(one), wide))
+    assert np.allclose(pcm(many, RNG), further(products(many), np.sqrt(2) * wide))
+
+
+@pytest.mark.parametrize("n_classes", [0, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_factors_of_a_feature_multiply_to_its_weighted_products(n_classes, weighted):
+    residuals = drawn(n_classes=n_classes, weighted=weighted)
+    for j in range(3):
+        f, y = factors(residuals, j)
+        assert f.shape == y.shape == (80, max(n_classes, 1))
+        expected = weights_of(residuals) * products(residuals)[:, j]
+        assert np.allclose((f * y).sum(axis=1), expected)
+        whole = residuals.y_given_rest[:, [j]]
+        assert np.allclose(y, of_all(whole)[:, 0] if n_classes else whole)
+
+
+def test_what_a_feature_could_explain_is_the_mean_square_of_what_is_left_of_y():
+    y = drawn().y_given_rest
+    assert np.allclose(unexplained(drawn()), (y**2).mean(axis=0))
+    three = drawn(n_classes=3)
+    expected = np.einsum("ijc,ijc->j", of_all(three.y_given_rest), of_all(three.y_given_rest)) / 80
+    assert np.allclose(unexplained(three), expected)
