@@ -1,13 +1,15 @@
 """What regressions left undone, and when an alarm is raised."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from residua import assess
+from residua import assess, draw
 from residua.assess import prepare
-from residua.quality import stray, uneven, unsettled
+from residua.quality import missed_in_common, quality_table, stray, uneven, unsettled
 from residua.residuals import fit_residuals
-from residua.unfinished import leftover
+from residua.unfinished import Leftover, leftover
 
 
 def confounded(n_rows=500, seed=0, waves=1.0):
@@ -175,3 +177,32 @@ def test_a_group_of_all_columns_has_no_rest_to_look_in():
     everything = {"all": [f"x{j}" for j in range(X.shape[1])]}
     result = assess(X, y, learner="boosting", methods=["gcm"], groups=everything)
     assert result.quality["leftover"].dropna().max() == 0
+
+
+def test_pcm_is_warned_of_where_both_its_regressions_leave_something_undone():
+    X, y = draw("additive", n_rows=400, seed=0)
+    job = prepare(X, y, learner="linear")
+    residuals = fit_residuals(job.plan(0))
+    nothing, sure = np.zeros(len(job.data.features)), np.full(len(job.data.features), 1e-6)
+    left = Leftover(nothing, sure, nothing + 0.2, sure, nothing, sure, f=nothing + 0.1, f_p=sure)
+    # √(400 · .1 · .2), if both miss the same.
+    assert missed_in_common(residuals, left, 0) == pytest.approx(np.sqrt(8))
+    unsure = replace(left, f_p=nothing + 0.5)
+    assert missed_in_common(residuals, unsure, 0) == 0.0
+    told, untold = (quality_table([residuals], job.learner, one) for one in (left, unsure))
+    of_x = told["regression"] == "x given rest"
+    assert told.loc[of_x, "alarm"].str.contains("PCM's function").all()
+    assert not untold["alarm"].str.contains("PCM").any()
+
+
+def test_what_is_left_of_pcms_function_is_looked_at():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(600, 3))
+    X[:, 0] = np.sin(3 * X[:, 1]) + 0.3 * X[:, 0]
+    job = prepare(X, X[:, 0] + rng.normal(size=600), learner="linear")
+    plan = job.plan(0)
+    left = leftover(plan, fit_residuals(plan))
+    # A line leaves the wave in x0, and so in the function of x0 that PCM tests.
+    assert left.f[0] > 0.3
+    assert left.f_p[0] < 1e-6
+    assert left.f_p[2] > 0.01
