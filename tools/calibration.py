@@ -184,6 +184,8 @@ def stored() -> dict[tuple[str, str, int, str], dict[str, dict[int, float]]]:
     if STORE.exists():
         with STORE.open(encoding="utf-8", newline="") as file:
             for line in csv.DictReader(file):
+                if line["part"] == "part":  # the head of another run that began at the same time
+                    continue
                 key = (line["part"], line["cell"], int(line["n"]), line["learner"])
                 found[key][line["measure"]][int(line["run"])] = float(line["value"])
     return found
