@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import hypergeom
 
-from residua import assess
+from residua import assess, resampling
 from residua.resampling import (
     POLICY,
     Shuffles,
@@ -129,6 +129,15 @@ def test_a_form_of_many_rare_levels_holds_its_level():
         error = factor * scores.std() / np.sqrt(N_ROWS)
         rejected += chi2.sf((scores.mean() / error) ** 2, 19) < 0.05
     assert rejected / n_runs <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / n_runs)
+
+
+def test_a_form_of_too_many_rows_to_permute_is_a_chi_squared(monkeypatch):
+    rng = np.random.default_rng(9)
+    x, y = rng.normal(size=(N_ROWS, 3)), rng.normal(size=(N_ROWS, 1))
+    shuffles = Shuffles(folds(rng), lambda: np.random.default_rng(0))
+    permuted = resampling._form_p(x, y, shuffles)
+    monkeypatch.setattr("residua.resampling.POLICY", type(POLICY)(most_drawn=1000))
+    assert resampling._form_p(x, y, shuffles) == pytest.approx(permuted, abs=0.06)
 
 
 def table(rng, x, n_rows=N_ROWS):

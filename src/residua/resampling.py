@@ -84,6 +84,7 @@ class Shuffles:
         return found
 
     def affordable(self, count: int) -> int:
+        """Return how many of so many orders there is room for, never fewer than the first."""
         return max(POLICY.draws[0], min(count, POLICY.most_drawn // len(self.fold)))
 
 
@@ -235,12 +236,15 @@ def form_factor(x: Array, y: Array, scores: Array, degrees: int, shuffles: Shuff
 def _form_p(x: Array, y: Array, shuffles: Shuffles) -> float:
     """Return the permuted p-value of n |C|², C the covariance of both, whitened.
 
-    Beyond the draws it is that of a shifted gamma with their mean, variance and skewness.
+    Beyond the draws it is that of a shifted gamma with their mean, variance and skewness; of a very
+    large table that of a χ².
     """
-    from scipy.stats import pearson3, skew
+    from scipy.stats import chi2, pearson3, skew
 
     x, y = _whitened(x), _whitened(y)
     found = float(((x.T @ y) ** 2).sum())
+    if len(x) * POLICY.draws[0] > POLICY.most_drawn:  # too many rows to permute
+        return float(chi2.sf(len(x) * found, x.shape[1] * y.shape[1]))
     for count in POLICY.draws:
         count = shuffles.affordable(count)
         orders = shuffles.orders(count)
