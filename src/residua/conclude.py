@@ -154,8 +154,14 @@ def conclude(
         tests = [_test(method, fitted[r], s, options, r) for r, s in enumerate(per_repeat)]
         degrees = None if method.degrees is None else method.degrees(fitted[0])
         alternative = _alternative(method, options)
-        bounds = method.bounds(fitted[0])
-        combined = combine_repeats(tests, alternative, options.confidence, degrees, bounds)
+        combined = combine_repeats(
+            tests,
+            alternative,
+            options.confidence,
+            degrees,
+            method.bounds(fitted[0]),
+            _reach(method, fitted[0]),
+        )
         tables.append(_rows(method, fitted, per_repeat, combined, options))
         scores[method.name] = _mean_over_repeats(fitted, per_repeat)
     table = pd.concat(tables, ignore_index=True)
@@ -233,7 +239,12 @@ def _test(
         confidence=options.confidence,
         clusters=residuals.clusters,
         bounds=method.bounds(residuals),
+        reach=_reach(method, residuals),
     )
+
+
+def _reach(method: Method, residuals: Residuals) -> float:
+    return 1.0 if method.reach is None else method.reach(residuals)
 
 
 def _tested(fitted: Sequence[Residuals]) -> NDArray[np.intp]:

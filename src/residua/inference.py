@@ -94,6 +94,7 @@ def mean_test(
     confidence: float = 0.95,
     clusters: Whole | None = None,
     bounds: Bounds | None = None,
+    reach: float = 1.0,
 ) -> Tests:
     """Return the test that each feature's scores have mean zero.
 
@@ -102,7 +103,8 @@ def mean_test(
     multiplies the statistic before it is referred to the normal (LOCO's signed root). With
     clusters the reference is Student's t with one degree of freedom less than there are clusters,
     and for several columns the F of Hotelling's T². The interval of a one-sided test has one end;
-    the other is the least or the largest number that the estimate could be (`bounds`).
+    the other is the least or the largest number that the estimate could be (`bounds`). `reach`
+    multiplies the error in the interval, where the estimate varies more than under the null.
     """
     estimate = scores.mean(axis=0)
     error = standard_error(scores, clusters)
@@ -111,7 +113,7 @@ def mean_test(
     ratio = factor * np.divide(estimate, error, out=np.zeros_like(estimate), where=error > 0)
     freedom = np.inf if clusters is None else n_clusters(clusters) - 1.0
     p_value = student_p(ratio, alternative, freedom)
-    low, high = interval(estimate, error, alternative, confidence, freedom, bounds)
+    low, high = interval(estimate, reach * error, alternative, confidence, freedom, bounds)
     statistic = ratio.copy()
     for j, df in enumerate([] if degrees is None else degrees.tolist()):
         if df > 1:
@@ -286,6 +288,7 @@ def combine_repeats(
     confidence: float = 0.95,
     degrees: Whole | None = None,
     bounds: Bounds | None = None,
+    reach: float = 1.0,
 ) -> Tests:
     """Return one test from several cross-fits of the same data: their mean.
 
@@ -307,7 +310,7 @@ def combine_repeats(
         scores, sided = normal_quantile(np.minimum(p_values, LARGEST_P)), "greater"
     p_value = np.where(is_zero, 1.0, normal_p(scores.mean(axis=0), sided))
     error = np.sqrt(np.mean(errors**2 + (estimates - estimate) ** 2, axis=0))
-    low, high = interval(estimate, error, alternative, confidence, bounds=bounds)
+    low, high = interval(estimate, reach * error, alternative, confidence, bounds=bounds)
     if degrees is not None:  # the interval of a length is none around it
         is_length = degrees > 1
         low = np.where(is_length, np.mean([t.low for t in tests], axis=0), low)

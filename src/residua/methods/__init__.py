@@ -27,7 +27,7 @@ from residua.methods.lasso import Lasso
 from residua.methods.lazy import lazy, published_lazy
 from residua.methods.loco import VALIDITIES, loco, split_loco, zipper_loco
 from residua.methods.pcm import factors as pcm_factors
-from residua.methods.pcm import pcm, unexplained
+from residua.methods.pcm import pcm, reach, unexplained
 from residua.methods.permutation import permutation
 from residua.methods.weighted import (
     basis_degrees,
@@ -106,6 +106,8 @@ class Method:
     losses: Callable[[Residuals], tuple[Array, Array]] | None = None
     fisher: Callable[[Residuals, Array], tuple[Array, Array]] | None = None
     ceiling: Callable[[Residuals], Array] | None = None
+    # By how much further than its standard error says the interval reaches.
+    reach: Callable[[Residuals], float] | None = None
 
     def bounds(self, residuals: Residuals) -> tuple[Array, Array]:
         """Return the least and the largest number that each estimate can be.
@@ -193,6 +195,7 @@ METHODS: dict[str, AnyMethod] = {
             held_out=True,
             factors=pcm_factors,
             ceiling=unexplained,
+            reach=reach,
         ),
         Combination(
             "gcm+pcm",

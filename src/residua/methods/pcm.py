@@ -58,3 +58,15 @@ def unexplained(residuals: Residuals) -> Array:
     """Return the mean square of what is left of y without each feature: all it could explain."""
     squares = _pair(residuals)[1] ** 2
     return np.asarray(squares.reshape(*squares.shape[:2], -1).sum(axis=2).mean(axis=0))
+
+
+def reach(residuals: Residuals) -> float:
+    """Return by how much more the estimate varies where there is an effect.
+
+    The function has its size from the training rows: with slope β̂ of theirs and covariance c of
+    the tested rows the estimate is β̂c, which both move. In a cross-fit they are the same rows, so
+    that its sd is twice that of c, not √2 times; held-out rows add those that were learned from.
+    """
+    if residuals.n_folds > 1:
+        return float(np.sqrt(2))
+    return float(np.sqrt(1 + len(residuals.rows) / max(1, residuals.n_train)))
