@@ -125,6 +125,15 @@ def test_levels_that_say_nothing_cost_next_to_no_power():
     assert found[1] >= found[0] - 0.2
 
 
+def test_names_of_rows_take_no_power():
+    rng = np.random.default_rng(10)
+    X = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "x"])
+    y = X["x"].to_numpy() + rng.normal(size=200)
+    named = X.assign(id=[f"row {k}" for k in np.minimum(np.arange(200), 194)])
+    assert Dataset.from_table(named, y).levels == ()
+    assert p_of_x(named, y, 0) < 1e-6
+
+
 @pytest.mark.parametrize("splits", [5, 0.3, "none"])
 def test_many_levels_go_with_every_kind_of_split_and_target(splits):
     X, y = shops(7, n_rows=200, levels=40)

@@ -165,6 +165,20 @@ def test_assess_does_not_find_noise_that_few_rows_carry(kind):
     assert sum(found.values()) <= 10, found
 
 
+def test_a_flag_that_goes_with_rare_counts_is_not_found_for_that():
+    # Both are ten times as common where z is 1: permuted over all rows, noughts look unusual.
+    found = 0
+    for seed in range(40):
+        rng = np.random.default_rng([seed, 31])
+        z = (rng.random(800) < 0.3) * 1.0
+        x = (rng.random(800) < np.where(z > 0, 0.04, 0.004)) * 1.0
+        y = rng.poisson(np.where(z > 0, 0.15, 0.01)).astype(float)
+        options = {"learner": "linear", "methods": "gcm", "seed": seed, "check": False}
+        result = assess(pd.DataFrame({"z": z, "x": x}), y, **options)
+        found += result.table["p_value"].iloc[1] < 0.05
+    assert found <= 7  # eight of forty would come of .05 once in 2,000 times
+
+
 def test_a_finding_that_few_rows_carry_names_them():
     rng = np.random.default_rng(6)
     x = flag(rng, 6)

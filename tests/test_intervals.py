@@ -121,6 +121,13 @@ def test_fewer_than_ten_clusters_are_said():
     assert any("only 7 clusters" in alert for alert in result.alerts)
 
 
+def test_a_cluster_of_many_rows_is_said():
+    X, y = linear(5, 0.5)
+    clusters = np.r_[np.zeros(120, int), 1 + np.arange(180) % 20]
+    result = assess(X, y, methods="gcm", clusters=clusters, **LINEAR)
+    assert any("One cluster has 40% of the rows" in alert for alert in result.alerts)
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("size", [1e-55, 1e55])
 def test_the_verdict_does_not_depend_on_the_unit_of_y(size):

@@ -30,6 +30,11 @@ MIN_ROWS = 10
 MAX_LEVELS = 20
 # Levels of fewer rows than this are pooled where a category of many levels is tested.
 RARE = 10
+# Where a larger share of rows has a level of its own, levels are names of rows: no other row tells
+# what they do, and taking them off would take off the rows.
+MOST_ALONE = 0.5
+# A cluster of a larger share of the rows decides alone, whatever the number of clusters.
+LARGEST_CLUSTER = 0.25
 MAX_CLASSES = 50
 MIN_CLUSTERS = 5
 # Below as many even Student's t is rough: clusters differ in size.
@@ -379,11 +384,14 @@ def _encode_labels(name: str, values: NDArray[Any]) -> _Encoded:
     note, code = "", None
     if len(counts) > MAX_LEVELS:
         kept = _common_levels(counts)
-        code = np.unique(labels.astype(str), return_inverse=True)[1].astype(np.intp)
+        alone = sum(count for count in counts.values() if count == 1)
+        if alone <= MOST_ALONE * len(labels):
+            code = np.unique(labels.astype(str), return_inverse=True)[1].astype(np.intp)
         labels = np.array([v if v in kept else "(other)" for v in labels], dtype=object)
         note = (
             f"{what} has {len(counts):,} levels: {len(kept)} common ones are tested, the others "
-            "as one. Tests of other features adjust for all of them."
+            "as one. Tests of other features adjust for "
+            f"{'these' if code is None else 'all of them'}."
         )
         counts = Counter(labels.tolist())
     if len(counts) == 1:
@@ -568,6 +576,12 @@ def _note_of_clusters(clusters: Rows | None) -> Iterable[str]:
     count = 0 if clusters is None else len(np.unique(clusters))
     if 0 < count < FEW_CLUSTERS:
         yield f"There are only {count} clusters: p-values rest on {count - 1} degrees of freedom."
+    largest = 0.0 if clusters is None else np.bincount(clusters).max() / len(clusters)
+    if largest > LARGEST_CLUSTER:
+        yield (
+            f"One cluster has {100 * largest:.0f}% of the rows: p-values may be too small. Split "
+            "it if its parts are independent."
+        )
 
 
 def _same_values(X: Array, features: tuple[Feature, ...]) -> Iterable[str]:

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+# Residuals are permuted among rows of a fold of which much the same is expected: in thirds of it,
+# or fewer parts where they would have fewer rows than this.
+STRATA, LEAST_ROWS = 3, 20
+
 
 def steadied(
     method: Method,
@@ -60,7 +64,6 @@ def _of_products(
     draw: Callable[[], Generator],
 ) -> Array:
     assert method.factors is not None
-    shuffles = Shuffles(residuals.fold, draw)
     # Without degrees of freedom several columns are added up to one product.
     degrees = [0] * scores.shape[1] if method.degrees is None else method.degrees(residuals)
     found = np.ones(scores.shape[1])
@@ -70,6 +73,7 @@ def _of_products(
         x, y = method.factors(residuals, j)
         if not is_far_from_normal(x, y):
             continue
+        shuffles = Shuffles(_strata(residuals, j), draw)
         own, several = scores[:, j], degrees[j] > 0 and x.shape[1] * y.shape[1] > 1
         if several and residuals.clusters is None:
             found[j] = form_factor(x, y, own, int(degrees[j]), shuffles)
@@ -78,6 +82,25 @@ def _of_products(
             found[j] = 1.0 if several else _floor(residuals, own, implied)
         else:
             found[j] = product_factor(x, y, own, shuffles, alternative)
+            if residuals.widening is not None and residuals.widening[j] > 1:
+                # Rows of a level share their mean, which permuted rows do not.
+                implied = float(((x**2).mean(axis=0) * (y**2).mean(axis=0)).sum())
+                found[j] = max(found[j], _floor(residuals, own, implied))
+    return found
+
+
+def _strata(residuals: Residuals, j: int) -> NDArray[np.intp]:
+    """Return for each row the fold, and whether the rest lets expect a low, middling or high y.
+
+    Rows of which other things are expected have other spreads, as those of rare classes and counts.
+    """
+    expected = _target(residuals)[:, -1] - residuals.feature(j)[1][:, -1]
+    found = residuals.fold * STRATA
+    for k in np.unique(residuals.fold):
+        rows = np.flatnonzero(residuals.fold == k)
+        count = max(1, min(STRATA, len(rows) // LEAST_ROWS))
+        ends = np.quantile(expected[rows], np.arange(1, count) / count)
+        found[rows] += np.searchsorted(ends, expected[rows] - 1e-9 * np.ptp(expected[rows]))
     return found
 
 
