@@ -94,7 +94,8 @@ def _strata(residuals: Residuals, j: int) -> NDArray[np.intp]:
 
     Rows of which other things are expected have other spreads, as those of rare classes and counts.
     """
-    expected = _target(residuals)[:, -1] - residuals.feature(j)[1][:, -1]
+    left = residuals.y_given_rest[:, j].reshape(len(residuals.rows), -1)
+    expected = _target(residuals)[:, -1] - left[:, -1]
     found = residuals.fold * STRATA
     for k in np.unique(residuals.fold):
         rows = np.flatnonzero(residuals.fold == k)
