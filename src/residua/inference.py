@@ -278,8 +278,10 @@ def _noncentrality(statistic: float, degrees: int, level: float) -> float:
     # ncx2 loses its tails beyond this; there the statistic is as good as normal.
     if statistic > 1e4:
         return float((np.sqrt(statistic) - quantile(level)) ** 2)
-    top = (np.sqrt(statistic) + 10) ** 2
-    return float(brentq(lambda x: ncx2.cdf(statistic, degrees, x) - level, 1e-12, top))
+    bottom, top = 1e-12, (np.sqrt(statistic) + 10) ** 2
+    if ncx2.cdf(statistic, degrees, bottom) <= level:  # it is 0 but for rounding
+        return 0.0
+    return float(brentq(lambda x: ncx2.cdf(statistic, degrees, x) - level, bottom, top))
 
 
 def combine_repeats(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from residua.data import of_all_classes
 from residua.inference import standard_error
 from residua.resampling import (
     Shuffles,
@@ -95,7 +96,10 @@ def _strata(residuals: Residuals, j: int) -> NDArray[np.intp]:
     Rows of which other things are expected have other spreads, as those of rare classes and counts.
     """
     left = residuals.y_given_rest[:, j].reshape(len(residuals.rows), -1)
-    expected = _target(residuals)[:, -1] - left[:, -1]
+    expected = (_target(residuals)[:, -left.shape[1] :] - left)[:, 0]
+    if residuals.data.n_classes > 2:  # how sure the class is, whichever comes first
+        chances = _target(residuals, centred=False) - of_all_classes(left)
+        expected = np.round((chances**2).sum(axis=1), 9)
     found = residuals.fold * STRATA
     for k in np.unique(residuals.fold):
         rows = np.flatnonzero(residuals.fold == k)
@@ -118,12 +122,12 @@ def _of_gains(method: Method, residuals: Residuals, scores: Array) -> Array:
     return found
 
 
-def _target(residuals: Residuals) -> Array:
+def _target(residuals: Residuals, centred: bool = True) -> Array:
     """Return y, or which rows are of which class, less the mean."""
     data = residuals.data
     y = data.y[residuals.rows, None]
     target = (y == np.arange(data.n_classes)).astype(float) if data.classes else y
-    return np.asarray(target - target.mean(axis=0))
+    return np.asarray(target - target.mean(axis=0) if centred else target)
 
 
 def _floor(residuals: Residuals, scores: Array, implied: float) -> float:
