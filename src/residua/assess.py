@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from residua.conclude import Options, choose, conclude
@@ -111,10 +112,15 @@ class Job:
     options: Options
     n_jobs: int = 1
 
+    @cached_property
+    def encoded(self) -> Dataset:
+        """Return the table that models see, the same for all repeats."""
+        return self.data if self.options.paper else encoded(self.data)
+
     def plan(self, repeat: int, progress: Progress | None = None) -> Plan:
         """Return what one cross-fit has to fit: each model once, for all methods."""
         return Plan(
-            data=self.data if self.options.paper else encoded(self.data),
+            data=self.encoded,
             learner=self.learner,
             folds=make_splits(self.data, self.options.splits, self.options.seed, repeat),
             needs=frozenset(need for method in self.methods for need in method.needs),

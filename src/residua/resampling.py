@@ -107,6 +107,11 @@ def _moments(values: Array) -> tuple[float, float]:
     return float(skew.max(initial=0.0)), float(kurtosis.max(initial=0.0))
 
 
+def independent_variance(x: Array, y: Array) -> float:
+    """Return the variance of the products of x and y if these had nothing to do with each other."""
+    return float(((x**2).mean(axis=0) * (y**2).mean(axis=0)).sum())
+
+
 def floor_factor(variance: float, implied: float) -> float:
     """Return by how much the spread of scores falls short of what is implied, 1 where it does not.
 
@@ -131,7 +136,7 @@ def product_factor(
     error = float(scores.std()) / np.sqrt(len(scores))
     if error <= 0:
         return 1.0
-    floor = floor_factor(float(scores.var()), float((x**2).mean(axis=0) @ (y**2).mean(axis=0)))
+    floor = floor_factor(float(scores.var()), independent_variance(x, y))
     ratio = float(scores.mean()) / error
     p = _product_p(x, y, ratio, shuffles, alternative, ratio / floor)
     sides = 2 if alternative == "two-sided" else 1

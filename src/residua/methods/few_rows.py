@@ -22,6 +22,7 @@ from residua.resampling import (
     Shuffles,
     floor_factor,
     form_factor,
+    independent_variance,
     is_far_from_normal,
     product_factor,
 )
@@ -79,14 +80,12 @@ def _of_products(
         if several and residuals.clusters is None:
             found[j] = form_factor(x, y, own, int(degrees[j]), shuffles)
         elif residuals.clusters is not None:
-            implied = float(((x**2).mean(axis=0) * (y**2).mean(axis=0)).sum())
-            found[j] = 1.0 if several else _floor(residuals, own, implied)
+            found[j] = 1.0 if several else _floor(residuals, own, independent_variance(x, y))
         else:
             found[j] = product_factor(x, y, own, shuffles, alternative)
             if residuals.widening is not None and residuals.widening[j] > 1:
                 # Rows of a level share their mean, which permuted rows do not.
-                implied = float(((x**2).mean(axis=0) * (y**2).mean(axis=0)).sum())
-                found[j] = max(found[j], _floor(residuals, own, implied))
+                found[j] = max(found[j], _floor(residuals, own, independent_variance(x, y)))
     return found
 
 
