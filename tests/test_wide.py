@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from residua.assess import prepare
+from residua.estimators.wide import SparseModel
 
 LINKS = {"square": np.square, "kink": np.abs, "wave": np.cos, "sine": np.sin}
 
@@ -56,13 +57,13 @@ def test_functions_of_a_sum_of_twenty_columns_do_not_pass_for_effects(link, n_co
     assert max(rates.values()) <= 0.13
 
 
-def shared_by(n_shared):
+def shared_by(n_shared, size=1.0):
     """Return tables in which x0 and y follow the same sum of so many others, or of all."""
 
     def draw(n_rows, n_columns, rng):
         Z = rng.normal(size=(n_rows, n_columns - 1))
         used = Z[:, :n_shared]
-        m = used.sum(axis=1) / np.sqrt(used.shape[1])
+        m = size * used.sum(axis=1) / np.sqrt(used.shape[1])
         x, y = (m + rng.normal(size=n_rows) for _ in range(2))
         return np.column_stack([x, Z]), y
 
@@ -85,6 +86,42 @@ def warned(draw, n_runs, *size):
 def test_what_four_of_many_columns_do_is_learned():
     rates = rejected(lambda rng: shared_by(4)(200, 200, rng), 5)
     assert rates["gcm"] <= 0.21  # 1 with ridge alone
+
+
+def test_columns_are_chosen_for_a_feature_and_y_together():
+    rng = np.random.default_rng(1)
+    Z = rng.normal(size=(80, 300))
+    shared = (Z[:, 7] - Z[:, 7].mean()) / Z[:, 7].std()
+    noise = [rng.normal(size=80) for _ in range(2)]
+    noise = [e - np.mean(shared * e) * shared for e in noise]
+    x, y = (0.36 * shared + e / e.std() for e in noise)  # too little for each, enough for both
+    for target, other in ((x, y), (y, x)):
+        alone = SparseModel().fit(Z, target)
+        both = SparseModel(beside=other[:, None]).fit(Z, target)
+        assert not alone.slopes_.any()
+        assert np.flatnonzero(both.slopes_[:, 0]).tolist() == [7]
+        assert both.slopes_[7, 0] == pytest.approx(np.mean(shared * target))  # not held small
+
+
+def test_a_target_beside_has_no_units():
+    rng = np.random.default_rng(1)
+    Z, y = rng.normal(size=(60, 100)), rng.normal(size=60)
+    x = Z[:, 3] + rng.normal(size=60)
+    one, other = (SparseModel(beside=scale * y[:, None]).fit(Z, x) for scale in (1.0, 1e9))
+    np.testing.assert_allclose(one.slopes_, other.slopes_)
+
+
+def test_a_constant_target_beside_changes_nothing():
+    rng = np.random.default_rng(2)
+    Z = rng.normal(size=(60, 100))
+    x = Z[:, 3] + rng.normal(size=60)
+    beside = SparseModel(beside=np.full((60, 1), 5.0)).fit(Z, x)
+    np.testing.assert_array_equal(beside.slopes_, SparseModel().fit(Z, x).slopes_)
+
+
+def test_what_four_of_three_hundred_columns_do_is_learned_from_a_hundred_rows():
+    rates = rejected(lambda rng: shared_by(4, size=2.0)(100, 300, rng), 6, methods="default")
+    assert rates["gcm+pcm"] <= 0.17
 
 
 def test_what_all_of_many_columns_do_is_warned_of():

@@ -7,9 +7,12 @@ into a fresh `Model` for each fit. Defaults are those of the R packages in the p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from residua.errors import InputError, MissingExtra, is_whole, short
 from residua.estimators import Model
@@ -29,6 +32,8 @@ class Fit:
     n_classes: int = 0
     of_feature: bool = False
     names: tuple[str, ...] = ()  # of the table's own columns, where the model is given a frame
+    # What the other regression of a test predicts from the same columns, where the learner looks.
+    beside: NDArray[np.float64] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class Learner:
     name: ClassVar[str] = ""
     about: ClassVar[str] = ""
     is_linear: ClassVar[bool] = False
+    # Whether columns are chosen for x_j and y together (`Fit.beside`).
+    chooses_jointly: ClassVar[bool] = False
 
     @property
     def takes_gaps(self) -> bool:
@@ -128,15 +135,19 @@ class RidgePath(Learner):
 
 @dataclass(frozen=True)
 class Sparse(Learner):
-    """Least squares on the few columns that a lasso lets in; for wide tables."""
+    """Least squares on the few columns that a lasso lets in; for wide tables.
+
+    In a test of x_j the columns are chosen for x_j and y together.
+    """
 
     name: ClassVar[str] = "sparse"
+    chooses_jointly: ClassVar[bool] = True
     about: ClassVar[str] = "least squares on the columns that a lasso lets in"
 
     def model(self, fit: Fit) -> Model:
         from residua.estimators.wide import SparseModel
 
-        return SparseModel(n_classes=fit.n_classes)
+        return SparseModel(n_classes=fit.n_classes, beside=fit.beside)
 
 
 @dataclass(frozen=True)

@@ -38,13 +38,12 @@ from residua.engines.kernel_solver import (
     positive_quantiles,
     support_vectors,
 )
-from residua.estimators import as_chances
+from residua.estimators import as_chances, as_targets
 from residua.estimators.kernel import (
     BLOCK_BYTES,
     MOST_ROWS_FOR_SIGEST,
     KernelMachine,
     Scale,
-    as_targets,
     check_size,
 )
 from residua.learners import Fit

@@ -16,7 +16,7 @@ import numpy as np
 from residua.data import Rows, as_slice
 from residua.engines import Array, Outcome, Plan, Task
 from residua.errors import InputError
-from residua.estimators import Model
+from residua.estimators import Model, as_targets
 from residua.learners import Fit
 from residua.threads import one_thread
 
@@ -120,7 +120,7 @@ def _fit(plan: Plan, task: Task) -> Outcome:
     data, (train, test) = plan.data, plan.folds[task.fold]
     everything = np.arange(data.X.shape[1], dtype=np.intp)
     columns = everything if task.need == "y_given_all" else data.without(task.feature)
-    model = _fitted(plan, task.fold, columns, data.y, data.n_classes)
+    model = _fitted(plan, task, columns, data.y, data.n_classes)
     prediction = _predicted(plan, model, _part(plan, test, columns), train)
     seconds = time.perf_counter() - start
     if task.need == "y_given_rest":
@@ -157,18 +157,31 @@ def _timed(function: Any, *arguments: Any) -> tuple[Any, float]:
 
 
 def _fitted(
-    plan: Plan, fold: int, columns: Rows, target: Array, n_classes: int, of_feature: bool = False
+    plan: Plan, task: Task, columns: Rows, target: Array, n_classes: int, of_feature: bool = False
 ) -> Model | None:
     """Return a model of the target fitted on a fold's training rows; None without columns."""
-    train = plan.folds[fold][0]
+    train = plan.folds[task.fold][0]
     inputs = _part(plan, train, columns, of_feature)
     if inputs.shape[1] == 0:
         return None
     weights = None if plan.data.weights is None else plan.data.weights[train]
     frame = plan.frame(of_feature=of_feature)
     names = () if frame is None else frame.names
-    fit = Fit(plan.learner_seed(fold), tuple(columns.tolist()), n_classes, of_feature, names)
+    fit = Fit(
+        plan.learner_seed(task.fold), tuple(columns.tolist()), n_classes, of_feature, names,
+        _beside(plan, task, train),
+    )  # fmt: skip
     return plan.learner.model(fit).fit(inputs, target[train], weights)
+
+
+def _beside(plan: Plan, task: Task, train: Rows) -> Array | None:
+    """Return what the other regression of a test predicts, where the learner looks at both."""
+    if not plan.learner.chooses_jointly or task.need == "y_given_all":
+        return None
+    if task.need == "x_given_rest":
+        of_classes = as_targets(plan.data.y[train], plan.data.n_classes)
+        return of_classes[:, :1] if plan.data.n_classes == 2 else of_classes
+    return plan.x_targets[:, list(plan.targets_of(task.feature))][train]
 
 
 def _part(plan: Plan, rows: Rows, columns: Rows, of_feature: bool = False) -> Any:
@@ -214,7 +227,7 @@ def _predict_feature(plan: Plan, task: Task) -> Array:
     predictions = []
     for column in plan.targets_of(task.feature):
         target = plan.x_targets[:, column]
-        model = _fitted(plan, task.fold, rest, target, 0, of_feature=True)
+        model = _fitted(plan, task, rest, target, 0, of_feature=True)
         mean = np.average(target[train], weights=weights)
         predictions.append(
             np.full(len(test), mean)

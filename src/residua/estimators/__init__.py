@@ -23,6 +23,11 @@ def as_chances(answers: Array) -> Array:
     return np.asarray(pressed / pressed.sum(axis=1, keepdims=True))
 
 
+def as_targets(y: Array, n_classes: int) -> Array:
+    """Return y as a column, or a 0/1 column for each class."""
+    return (y[:, np.newaxis] == np.arange(n_classes)) * 1.0 if n_classes else y[:, np.newaxis] * 1.0
+
+
 class Model(Protocol):
     """One regression: numbers in, a mean or class probabilities out.
 

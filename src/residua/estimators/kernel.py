@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residua.errors import InputError
-from residua.estimators import Array, as_chances
+from residua.estimators import Array, as_chances, as_targets
 
 # From standardised rows to one column for a number, or one for each class.
 Answer = Callable[[Array], Array]
@@ -161,11 +161,6 @@ class Scale(NamedTuple):
     def apply(self, X: Array) -> Array:
         """Return the standardised columns."""
         return (X - self.centre) / self.spread
-
-
-def as_targets(y: Array, n_classes: int) -> Array:
-    """Return y as a column, or a 0/1 column for each class."""
-    return (y[:, np.newaxis] == np.arange(n_classes)) * 1.0 if n_classes else y[:, np.newaxis] * 1.0
 
 
 def sigest(X: Array) -> float:

@@ -6,8 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from residua.estimators import Array, as_chances
-from residua.estimators.kernel import as_targets
+from residua.estimators import Array, as_chances, as_targets
 
 # Penalties over the largest singular value squared, from next to none to next to all.
 PENALTIES = np.logspace(-9, 1, 41)

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from residua.estimators import Array, as_chances
-from residua.estimators.kernel import Scale, as_targets, gaussian_kernel
+from residua.estimators import Array, as_chances, as_targets
+from residua.estimators.kernel import Scale, gaussian_kernel
 from residua.estimators.splines import Term
 
 Flags = NDArray[np.bool_]

@@ -11,8 +11,7 @@ from typing import Self
 
 import numpy as np
 
-from residua.estimators import Array, as_chances
-from residua.estimators.kernel import as_targets
+from residua.estimators import Array, as_chances, as_targets
 from residua.estimators.single_index import center_and_scale
 from residua.estimators.splines import counted
 
@@ -74,45 +73,74 @@ class RidgePathModel(_Scaled):
 class SparseModel(_Scaled):
     """Least squares on the columns that a lasso lets in, as many as the risk inflation allows.
 
-    Foster and George (1994): with p columns to choose from, each costs 2 log p variances.
+    Foster and George (1994): with p columns to choose from, each costs 2 log p variances. With
+    targets `beside`, the columns are chosen for all targets together, by the lasso of groups: a
+    test is misled by a column that matters a little for both x_j and y, and is missed for both
+    (Belloni, Chernozhukov and Hansen, 2014, take the union of two choices instead).
     """
 
+    def __init__(self, *, n_classes: int = 0, beside: Array | None = None) -> None:
+        super().__init__(n_classes=n_classes)
+        self.beside = beside
+
+    def fit(self, X: Array, y: Array, weights: Array | None = None) -> Self:
+        """Return the model, fitted to `y`: numbers, or class codes from 0."""
+        self._others = _unit(self.beside, weights) if self.beside is not None else None
+        return super().fit(X, y, weights)
+
     def _slopes(self, Z: Array, targets: Array) -> Array:
-        return np.column_stack([_refitted(Z, target) for target in targets.T])
+        if self._others is None:
+            return np.column_stack([_refitted(Z, target[:, None]) for target in targets.T])
+        every = np.column_stack([targets, self._others])
+        return _refitted(Z, every)[:, : targets.shape[1]]
 
 
-def _refitted(Z: Array, target: Array) -> Array:
-    """Return the least-squares slopes of the best of the lasso's sets of columns."""
+def _unit(columns: Array, weights: Array | None) -> Array:
+    """Return the columns that vary, centred and of unit length, as weights count rows."""
+    columns, _, w = counted(columns, columns[:, 0], weights)
+    left = (columns - w @ columns) * np.sqrt(w * len(w))[:, None]
+    length = np.linalg.norm(left, axis=0)
+    varies = length > 1e-9 * np.abs(columns).max(initial=1e-300)
+    return np.asarray(left[:, varies] / length[varies])
+
+
+def _refitted(Z: Array, targets: Array) -> Array:
+    """Return the least-squares slopes, a column a target, of the best of the lasso's sets."""
     n_rows, n_columns = Z.shape
-    slopes, least = np.zeros(n_columns), float(target @ target)
-    if not n_columns or least <= 0:
+    slopes = np.zeros((n_columns, targets.shape[1]))
+    total = np.square(targets).sum(axis=0)
+    if not n_columns or not (total > 0).any():
         return slopes
+    of_unit = targets[:, total > 0] / np.sqrt(total[total > 0])
     each = CHANCE * np.log(max(n_columns, 2)) / n_rows
-    best = np.log(least)
-    alone = np.square(Z.T @ target) / np.maximum(np.square(Z).sum(axis=0), 1e-12)
-    if np.log(max(least - alone.max(), 1e-12 * least)) + each >= best:
+    alone = np.square(Z.T @ of_unit) / np.maximum(np.square(Z).sum(axis=0), 1e-12)[:, None]
+    best = 0.0
+    if np.log(np.maximum(1 - alone, 1e-12)).sum(axis=1).min() + each >= best:
         return slopes  # not even the best column alone is more than chance
-    for chosen in _sets(Z, target, int(FULLEST * n_rows)):
-        found = np.linalg.lstsq(Z[:, chosen], target, rcond=None)[0]
-        error = max(float(np.sum((target - Z[:, chosen] @ found) ** 2)), 1e-12 * least)
-        score = np.log(error) + len(chosen) * each
+    for chosen in _sets(Z, of_unit, int(FULLEST * n_rows)):
+        found = np.linalg.lstsq(Z[:, chosen], of_unit, rcond=None)[0]
+        error = np.square(of_unit - Z[:, chosen] @ found).sum(axis=0)
+        score = float(np.log(np.maximum(error, 1e-12)).sum()) + len(chosen) * each
         if score < best:
-            best, slopes = score, np.zeros(n_columns)
-            slopes[chosen] = found
+            best, slopes = score, np.zeros_like(slopes)
+            slopes[np.ix_(chosen, total > 0)] = found * np.sqrt(total[total > 0])
     return slopes
 
 
-def _sets(Z: Array, target: Array, most: int) -> list[list[int]]:
-    """Return the columns that the lasso lets in at each penalty, of at most so many."""
+def _sets(Z: Array, targets: Array, most: int) -> list[list[int]]:
+    """Return the columns that the lasso of groups lets in at each penalty, of at most so many."""
     from sklearn.linear_model import lasso_path
 
-    first = float(np.abs(Z.T @ target).max()) / len(Z)
+    target = targets[:, 0] if targets.shape[1] == 1 else np.asfortranarray(targets)
+    first = float(np.linalg.norm(Z.T @ targets, axis=1).max()) / len(Z)
     penalties = first * np.geomspace(1.0, LEAST, STEPS)
-    rows = np.asfortranarray(Z)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a set of columns need not be exact: it is fitted anew
-        _, path, _ = lasso_path(rows, target, alphas=penalties, tol=1e-3, max_iter=200)
-    sets = {tuple(np.flatnonzero(coefs).tolist()) for coefs in path.T}
+        _, path, _ = lasso_path(
+            np.asfortranarray(Z), target, alphas=penalties, tol=1e-3, max_iter=200
+        )
+    let_in = np.abs(path).reshape(-1, *path.shape[-2:]).any(axis=0)
+    sets = {tuple(np.flatnonzero(one).tolist()) for one in let_in.T}
     return sorted(
         (list(one) for one in sets if 0 < len(one) <= most), key=lambda one: (len(one), one)
     )
