@@ -400,7 +400,8 @@ NONSENSE: list[Any] = [
     None, True, False, 0, -1, 1, 2, 1.5, -0.1, math.nan, math.inf, 10**30, "", "x", "\x1b[31m",
     b"x", [], {}, (), [1], {"a": 1}, object(), np.nan, np.int64(-3), np.float32(0.5),
     np.array([1, 2]), np.bool_(True), "linear(", "gcm(", "5", "None", lambda *_: 1, 1j,
-    Decimal("0.1"), pd.NA, pd.NaT, np.datetime64("2020-01-01"), np.array(5), "linear()()", "gcm,,loco", "none", range(3),
+    Decimal("0.1"), pd.NA, pd.NaT, np.datetime64("2020-01-01"), np.array(5),
+    "linear()()", "gcm,,loco", "none", range(3),
 ]  # fmt: skip
 
 
