@@ -7,7 +7,7 @@ export OPENBLAS_NUM_THREADS := 1
 # torch's CPU build; a plain `torch` would bring gigabytes of CUDA.
 TORCH := torch==2.13.0
 
-.PHONY: demo test slow mutate bench validity calibration lint docs pictures clean
+.PHONY: demo test slow mutate bench validity calibration reliability lint docs pictures clean
 .DELETE_ON_ERROR:
 
 .venv/core: pyproject.toml constraints.txt
@@ -44,6 +44,10 @@ validity: .venv/dev .venv-rivals/done
 
 calibration: .venv/dev
 	$(BIN)/python tools/calibration.py
+
+# Random tables, odd options and damaged files; tools/fuzz.py --show SEED:CASE tells of one.
+reliability: .venv/dev
+	$(BIN)/python tools/fuzz.py
 
 bench: .venv/dev .venv-rivals/done
 	$(BIN)/python benchmarks/run.py

@@ -17,6 +17,7 @@ from residua.methods import AnyMethod, Method, get_methods
 from residua.residuals import Residuals, fit_residuals
 from residua.result import Result
 from residua.splits import make_splits
+from residua.threads import one_thread
 from residua.unfinished import leftover
 
 
@@ -139,10 +140,11 @@ class Job:
 
     def conclude(self, plan: Plan, fitted: Sequence[Residuals]) -> Result:
         """Return the result of what the models of each repeat left over, the plan's first."""
-        chosen = choose(self.methods, self.data, self.options.seed)
-        checked = self.options.check and not self.options.in_sample
-        left = leftover(plan, fitted[0]) if checked else None
-        return conclude(fitted, self.learner, self.methods, self.options, chosen, left)
+        with one_thread():  # the same bits on any number of cores
+            chosen = choose(self.methods, self.data, self.options.seed)
+            checked = self.options.check and not self.options.in_sample
+            left = leftover(plan, fitted[0]) if checked else None
+            return conclude(fitted, self.learner, self.methods, self.options, chosen, left)
 
 
 def prepare(

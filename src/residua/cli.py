@@ -34,11 +34,11 @@ from residua.cli_options import (
     Quiet,
     Splits,
     Target,
-    make_room,
     read_splits,
     tell,
 )
 from residua.errors import InputError, Interrupted, MissingExtra, StoreError, visible
+from residua.writing import make_room
 
 if TYPE_CHECKING:
     from residua.result import Result
@@ -334,6 +334,12 @@ class _Output:
         """Return where the page goes, if anywhere."""
         return self.report or (self.out / "report.html" if self.out is not None else None)
 
+    @property
+    def files(self) -> list[Path]:
+        """Return the files that will be written."""
+        tables = [] if self.out is None else [self.out / "results.csv", self.out / "results.json"]
+        return [*tables, *([] if self.page is None else [self.page])]
+
     def write(self, result: Result) -> None:
         """Write the files that were asked for and say where they are."""
         from residua.report import write_report
@@ -363,7 +369,7 @@ def _run(
 
     job = prepare(frame, target, **settings)
     plan = job.plan(0)
-    make_room(output.out, output.page)
+    make_room(*output.files)
     output.say(console.data_line(name, plan))
     for note in (*notes, *job.data.notes):
         output.say(f"! {note}")

@@ -55,7 +55,9 @@ def register(app: typer.Typer, assessed: Assessed) -> None:
         Example: residua efficiency listings.csv --target price --learner linear
         """
         from residua.efficiency import efficiency as compare
+        from residua.plots.saving import make_place
 
+        make_place(plot)
         result = assessed(
             table, target, drop, splits, quiet or as_json,
             learner=learner, methods=methods, seed=seed, n_jobs=jobs,
@@ -91,7 +93,9 @@ def register(app: typer.Typer, assessed: Assessed) -> None:
         """
         from residua.efficiency import plan as rows_needed
         from residua.efficiency import power_at
+        from residua.plots.saving import make_place
 
+        make_place(plot)
         result = assessed(
             table, target, drop, splits, quiet or as_json,
             learner=learner, methods=methods, seed=seed, n_jobs=jobs,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -54,12 +53,3 @@ def tell(notes: list[str], quiet: bool) -> None:
     """Say on the error stream what was done to read a table."""
     for note in notes if not quiet else ():
         print(f"! {note}", file=sys.stderr)
-
-
-def make_room(out: Path | None, page: Path | None) -> None:
-    """Make the folders, so that a place that cannot be written to costs no run."""
-    for folder in (out, page and page.parent):
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-    if page is not None and page.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "is a folder", str(page))

@@ -13,6 +13,7 @@ import typer
 from residua.cli_options import AsJson, Jobs
 from residua.cli_study import Dask, Quiet, progress, stopping_at
 from residua.errors import InputError
+from residua.writing import make_room
 
 if TYPE_CHECKING:
     from residua.study.paper import Figure, Made
@@ -66,6 +67,7 @@ def paper(
     _check(mode, picture, repeats)
     chosen = _chosen(name)
     run = _run(out, fast, jobs, dask, seed, repeats, results)
+    make_room(*_files(chosen, MODES[mode], out, picture), page if name == "all" else None)
     again = shlex.join(["residua", *sys.argv[1:]])
     made: dict[str, dict[str, Made]] = {}
     with stopping_at(again):
@@ -118,7 +120,6 @@ def _run(
 
     if results is not None and not results.is_dir():
         raise InputError(f"There is no folder {results}. Check the path.")
-    out.mkdir(parents=True, exist_ok=True)
     return Run(
         out, fast=fast, n_jobs=jobs, dask=dask, seed=seed, repeats=repeats, results=results,
         apart=True,
@@ -130,6 +131,12 @@ def _make(figure: Figure, run: Run, mode: str, advance: Any) -> Made:
 
     assert figure.make is not None
     return figure.make(replace(run, mode=mode, progress=lambda _: advance))
+
+
+def _files(chosen: list[Figure], modes: tuple[str, ...], out: Path, picture: str) -> list[Path]:
+    """Return the files that the figures may be written to."""
+    endings = ("csv", picture)
+    return [out / f"{f.name}-{mode}.{end}" for f in chosen for mode in modes for end in endings]
 
 
 def _write(name: str, mode: str, made: Made, out: Path, picture: str) -> None:

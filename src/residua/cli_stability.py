@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from residua.cli_options import AsJson, Jobs, Quiet, Splits, make_room, read_splits, tell
+from residua.cli_options import AsJson, Jobs, Quiet, Splits, read_splits, tell
 from residua.errors import InputError, did_you_mean, short
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def register(app: typer.Typer) -> None:
         from residua import console
         from residua.refit import refit
         from residua.tables import read_groups, without_columns
+        from residua.writing import make_room
 
         frame, target, known, notes = _table(table, target)
         frame = without_columns(frame, drop)
@@ -70,7 +71,7 @@ def register(app: typer.Typer) -> None:
             together = known
             notes = [f"Rows that depend on each other stand in {known.max() + 1:,} clusters."]
         tell(notes, quiet)
-        make_room(out, report)
+        make_room(*([] if out is None else files(out)), report)
         with console.progress_bar(hidden=quiet or as_json) as progress:
             found = refit(
                 frame, target, learners=learners, methods=methods, folds=folds,
@@ -110,15 +111,23 @@ def _table(given: str, target: str) -> tuple[pd.DataFrame, str, Any, list[str]]:
     return frame, target, None, notes
 
 
+def files(folder: Path) -> list[Path]:
+    """Return the files that `write` writes to a folder."""
+    from residua.refit import FRAMES
+
+    return [folder / name for name in (*(f"{n}.csv" for n in FRAMES), "results.json", "rates.svg")]
+
+
 def write(found: Refit, folder: Path) -> None:
     """Write the tables, everything as JSON, and the picture."""
     from residua import plots
     from residua.refit import FRAMES
     from residua.tables import write_csv
+    from residua.writing import write_text
 
     for name in FRAMES:
         write_csv(getattr(found, name), folder / f"{name}.csv")
     text = json.dumps(found.to_dict(), allow_nan=False, indent=1, ensure_ascii=False)
-    (folder / "results.json").write_text(text + "\n", encoding="utf-8")
+    write_text(folder / "results.json", text + "\n")
     threshold = float(found.about["threshold"])
     plots.save(plots.selection_rates(found.frequencies, threshold=threshold), folder / "rates.svg")

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residua.errors import InputError, MissingExtra, short
+from residua.writing import whole, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,7 +143,7 @@ class Result:
         """Return the result as JSON text, and write it where a path is given."""
         text = json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=1)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            write_text(path, text + "\n")
         return text
 
     @classmethod
@@ -172,14 +173,15 @@ class Result:
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the table as Parquet."""
-        try:
-            self.table.to_parquet(path, index=False)
-        except ImportError:
+        with whole(path) as beside:
             try:
-                import polars
+                self.table.to_parquet(beside, index=False)
             except ImportError:
-                raise MissingExtra("Parquet", "polars") from None
-            polars.DataFrame(self.table.to_dict(orient="list")).write_parquet(path)
+                try:
+                    import polars
+                except ImportError:
+                    raise MissingExtra("Parquet", "polars") from None
+                polars.DataFrame(self.table.to_dict(orient="list")).write_parquet(beside)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Result) and self.to_dict() == other.to_dict()

@@ -36,6 +36,7 @@ from residua.stability_bounds import (
     worst_case_bound,
 )
 from residua.threads import one_thread
+from residua.workers import in_processes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -229,12 +230,8 @@ def _runs(job: Job, samples: Sequence[Fold], scheme: str) -> Iterator[_Run]:
     from concurrent.futures.process import BrokenProcessPool
     from pickle import PicklingError
 
-    from joblib import Parallel, delayed, parallel_config
-
     try:
-        with parallel_config("loky", inner_max_num_threads=1):
-            workers = Parallel(n_jobs=min(job.n_jobs, len(tasks)), return_as="generator")
-            yield from workers(delayed(_run)(*task) for task in tasks)
+        yield from in_processes(_run, tasks, min(job.n_jobs, len(tasks)))
     except (BrokenProcessPool, PicklingError) as error:
         reason = short(str(error), 150).rstrip(".")
         raise InputError(

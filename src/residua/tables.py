@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from residua.errors import InputError, MissingExtra, did_you_mean, listed, short
+from residua.writing import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +61,7 @@ def read_csv(path: Path, **settings: Any) -> pd.DataFrame:
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write a table in which no cell of text is a formula to a spreadsheet (CWE-1236)."""
-    frame.map(safe_cell).to_csv(path, index=False, lineterminator="\n", errors="backslashreplace")
+    write_text(path, frame.map(safe_cell).to_csv(index=False, lineterminator="\n"))
 
 
 def safe_cell(value: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import sys
 import tempfile
 from contextlib import suppress
@@ -14,6 +13,7 @@ from residua.datasets.cleaning import only_columns
 from residua.datasets.download import DownloadError, Progress, download, member_of
 from residua.datasets.entries import Entry
 from residua.errors import InputError
+from residua.writing import write_bytes
 
 
 def content(
@@ -155,14 +155,9 @@ def keep(raw: bytes, path: Path) -> None:
 
     A cache that cannot be written, as in many containers, costs a download and nothing else.
     """
-    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(raw)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_bytes(path, raw)
 
 
 def _read(path: Path) -> bytes:

@@ -19,11 +19,15 @@ from residua.errors import InputError
 from residua.estimators import Model, as_targets
 from residua.learners import Fit
 from residua.threads import one_thread
+from residua.workers import in_processes
 
 # Beyond this the square of a loss overflows.
 LARGEST = 1e70
 # A frame is predicted in parts of about so many rows.
 AT_ONCE = 50_000
+DIED = "the learner's process died"
+# A process takes seconds to start again; a learner that dies in every fit gets no more.
+MOST_DEATHS = 3
 
 
 def run(plan: Plan) -> list[Outcome]:
@@ -53,7 +57,7 @@ def _fit_all(plan: Plan, tasks: list[Task], done: dict[Task, Outcome]) -> None:
 
 
 def _outcomes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
-    if plan.n_jobs == 1 or len(tasks) == 1:
+    if plan.n_jobs == 1 or not tasks:
         yield from (fit_task(plan, task) for task in tasks)
         return
     from concurrent.futures.process import BrokenProcessPool
@@ -68,8 +72,7 @@ def _outcomes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
             yield outcome
     except BrokenProcessPool:
         # A learner that kills its process takes the whole pool along: go on one by one.
-        for task in tasks[done:]:
-            yield _alone(shared, task)
+        yield from _one_by_one(shared, tasks[done:])
     except PicklingError as error:
         raise InputError(
             f"{plan.learner} cannot be sent to other processes ({error}). Use n_jobs=1."
@@ -77,13 +80,21 @@ def _outcomes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
 
 
 def _in_processes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
-    from joblib import Parallel, delayed, parallel_config
+    # One process would be this one, which a learner may bring down.
+    n_jobs = min(plan.n_jobs, max(2, len(tasks)))
+    return in_processes(fit_task, ((plan, task) for task in tasks), n_jobs)
 
-    with parallel_config("loky", inner_max_num_threads=1):
-        # One process would be this one, which a learner may bring down.
-        n_jobs = min(plan.n_jobs, max(2, len(tasks)))
-        workers = Parallel(n_jobs=n_jobs, return_as="generator")
-        return iter(workers(delayed(fit_task)(plan, task) for task in tasks))
+
+def _one_by_one(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
+    """Yield the outcome of every task; the rest is not tried once so many in a row have died."""
+    in_a_row = 0
+    for task in tasks:
+        if in_a_row == MOST_DEATHS:
+            yield Outcome(failure=f"{DIED} in {MOST_DEATHS} fits in a row, so this was not tried")
+            continue
+        outcome = _alone(plan, task)
+        in_a_row = in_a_row + 1 if outcome.failure == DIED else 0
+        yield outcome
 
 
 def _alone(plan: Plan, task: Task) -> Outcome:
@@ -93,7 +104,7 @@ def _alone(plan: Plan, task: Task) -> Outcome:
     try:
         return next(_in_processes(plan, [task]))
     except BrokenProcessPool:
-        return Outcome(failure="the learner's process died")
+        return Outcome(failure=DIED)
 
 
 def fit_task(plan: Plan, task: Task) -> Outcome:

@@ -8,6 +8,7 @@ from residua.engines import Outcome, Plan, Task, plain
 from residua.estimators import Model
 from residua.estimators.surfaces import SurfacesModel, Table
 from residua.learners import Fit, Surfaces
+from residua.threads import one_thread
 
 # So many models of y, each without a feature, are worth one more with all of them.
 WORTH_A_FULL_MODEL = 3
@@ -31,19 +32,23 @@ def supports(plan: Plan) -> bool:
 def run(plan: Plan) -> list[Outcome]:
     """Return the outcome of every task, in the order of the plan."""
     found: dict[Task, Outcome] = {}
-    for fold, (train, _) in enumerate(plan.folds):
-        tasks = [task for task in plan.tasks if task.fold == fold]
-        if not tasks:
-            continue
-        weights = None if plan.data.weights is None else plan.data.weights[train]
-        learner = Prepared(table=Table(plan.inputs[train], weights))
-        shared = replace(plan, learner=learner, n_jobs=1, progress=None)
-        found |= _spared(shared, tasks)
-        part = replace(shared, only=frozenset(task for task in tasks if task not in found))
-        found |= dict(zip(part.tasks, plain.run(part), strict=True))
-        if plan.progress:
-            plan.progress(len(found), len(plan.tasks))
+    with one_thread():  # the same bits on any number of cores
+        for fold in range(len(plan.folds)):
+            tasks = [task for task in plan.tasks if task.fold == fold]
+            found |= _of_fold(plan, fold, tasks) if tasks else {}
+            if plan.progress:
+                plan.progress(len(found), len(plan.tasks))
     return [found[task] for task in plan.tasks]
+
+
+def _of_fold(plan: Plan, fold: int, tasks: list[Task]) -> dict[Task, Outcome]:
+    train = plan.folds[fold][0]
+    weights = None if plan.data.weights is None else plan.data.weights[train]
+    learner = Prepared(table=Table(plan.inputs[train], weights))
+    shared = replace(plan, learner=learner, n_jobs=1, progress=None)
+    found = _spared(shared, tasks)
+    part = replace(shared, only=frozenset(task for task in tasks if task not in found))
+    return found | dict(zip(part.tasks, plain.run(part), strict=True))
 
 
 def _spared(plan: Plan, tasks: list[Task]) -> dict[Task, Outcome]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from residua.errors import InputError, short
+from residua.writing import make_room, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,8 +41,7 @@ def save(axes: Axes, path: str | Path) -> Path:
     import matplotlib
 
     path = Path(path)
-    if path.suffix.lower() not in KINDS:
-        raise InputError(f"{path} must end in {', '.join(KINDS)}.")
+    _check_ending(path)
     figure = axes.get_figure(root=True)
     assert figure is not None
     if path.suffix.lower() != ".svg":  # who looks at an SVG brings the letters
@@ -51,8 +51,22 @@ def save(axes: Axes, path: str | Path) -> Path:
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         # An SVG holds names as text and shows any script; a PNG has boxes for letters it lacks.
         warnings.filterwarnings("ignore", message="Glyph")
-        figure.savefig(path, dpi=150, metadata=dated)
+        with whole(path) as beside:
+            kind = path.suffix[1:].lower()
+            figure.savefig(beside, format=kind, dpi=150, metadata=dated)
     return path
+
+
+def make_place(path: Path | None) -> None:
+    """Raise where a picture could not be written, before anything is computed for it."""
+    if path is not None:
+        _check_ending(path)
+        make_room(path)
+
+
+def _check_ending(path: Path) -> None:
+    if path.suffix.lower() not in KINDS:
+        raise InputError(f"{path} must end in {', '.join(KINDS)}.")
 
 
 # Fonts that have the letters DejaVu lacks, where a machine has them: their files and names.

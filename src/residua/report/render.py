@@ -19,6 +19,7 @@ from residua.report.summarize import (
 )
 from residua.report.tables import refit_facts, study_facts
 from residua.result import Result, describe_p
+from residua.writing import write_text
 
 if TYPE_CHECKING:
     from residua.stability import Stability
@@ -50,7 +51,7 @@ def write_report(
         Instead of "What matters for …".
     """
     path = Path(path)
-    path.write_text(page_of(result, stability=stability, title=title), encoding="utf-8")
+    write_text(path, page_of(result, stability=stability, title=title))
     return path
 
 
@@ -126,7 +127,7 @@ def _page(template: str, **values: Any) -> str:
 def write_tables(path: str | Path, facts: dict[str, Any]) -> Path:
     """Return the path of a page of tables that was written; `tables_facts` makes its facts."""
     path = Path(path)
-    path.write_text(_tables_page(facts), encoding="utf-8")
+    write_text(path, _tables_page(facts))
     return path
 
 

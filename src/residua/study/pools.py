@@ -11,7 +11,6 @@ import logging
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from residua.errors import InputError, MissingExtra
 from residua.study.store import Done
 from residua.study.task import Work, run_task
+from residua.workers import end_with
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -27,6 +27,8 @@ Task = tuple[int, int]
 Works = Mapping[int, Work]
 Pool = Callable[[Works, Sequence[Task]], Iterator[Done]]
 DIED = "its process died"
+# A process takes seconds to start again; a cell whose tasks all die gets no more in one run.
+MOST_DEATHS = 3
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -47,16 +49,40 @@ def processes(n_jobs: int) -> Pool:
 
     def pool(works: Works, tasks: Sequence[Task]) -> Iterator[Done]:
         left, suspects = list(tasks), list[Task]()
+        deaths: dict[int, int] = {}  # in a row, by cell
         while left or suspects:
             if not suspects:
-                suspects = yield from _until_broken(works, left, count, ahead=2 * count)
+                found = _until_broken(works, left, count, ahead=2 * count)
+                suspects = yield from _counted(found, deaths)
                 continue
             # What was under way when a process died is tried again, one at a time.
-            culprits = yield from _until_broken(works, suspects, 1, ahead=1)
+            culprits = yield from _counted(_until_broken(works, suspects, 1, ahead=1), deaths)
             for cell, repeat in culprits:
                 yield Done(cell, repeat, (), 0.0, DIED)
+                deaths[cell] = deaths.get(cell, 0) + 1
+            for queue in (left, suspects):
+                yield from _given_up(queue, deaths)
 
     return pool
+
+
+def _counted(found: Any, deaths: dict[int, int]) -> Any:
+    """Yield what came of tasks and forget the deaths of their cells; return what `found` does."""
+    while True:
+        try:
+            done = next(found)
+        except StopIteration as end:
+            return end.value
+        deaths.pop(done.cell, None)
+        yield done
+
+
+def _given_up(queue: list[Task], deaths: dict[int, int]) -> Iterator[Done]:
+    """Take the tasks of cells in which one process after the other died out of the queue."""
+    hopeless = [task for task in queue if deaths.get(task[0], 0) >= MOST_DEATHS]
+    queue[:] = [task for task in queue if deaths.get(task[0], 0) < MOST_DEATHS]
+    for cell, repeat in hopeless:
+        yield Done(cell, repeat, (), 0.0, f"not tried: {MOST_DEATHS} tasks in a row died")
 
 
 def _until_broken(works: Works, queue: list[Task], n_jobs: int, *, ahead: int) -> Any:
@@ -116,13 +142,7 @@ def _begin(works: dict[int, Work], parent: int) -> None:
     """Get ready in a process of its own: take the works, and end when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _known.update(works)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
+    end_with(parent)
 
 
 def _run_known(cell: int, repeat: int) -> Done:

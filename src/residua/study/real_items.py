@@ -19,6 +19,7 @@ from residua.study import real
 from residua.study.published import LEARNERS, METHODS, PUBLISHED, SHOWN, Published, published
 from residua.study.real import Rows, as_rows
 from residua.tables import read_csv
+from residua.writing import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +123,7 @@ def keep(path: Path, rows: pd.DataFrame) -> None:
     )
     rows = rows.loc[at.sort_values(["a", "b"], kind="stable").index]
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
+    write_text(path, rows.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
 def keep_all(folder: Path, mode: str, found: Frames) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from residua.study import metrics
 from residua.study.store import CELL_COLUMNS, COLUMNS, Store
+from residua.writing import whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,15 +98,8 @@ def write_table(store: Store, path: str | Path | None = None) -> int:
     names, rows = _long(store)
     if path is None:
         return _write(sys.stdout, names, rows)
-    path = Path(path)
-    beside = path.with_name(f"{path.name}.part")
-    try:
-        with beside.open("w", encoding="utf-8", newline="") as file:
-            count = _write(file, names, rows)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-    return count
+    with whole(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+        return _write(file, names, rows)
 
 
 def _write(file: Any, names: list[str], rows: Iterable[tuple[Any, ...]]) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from residua.errors import plural
 from residua.study.paper.registry import Claim, Figure, Made
 from residua.study.paper.studies import STUDIES
+from residua.writing import write_text
 
 MODE_NAMES = {
     "paper": "the paper's mode (in sample, two-sided, raw p < .05)",
@@ -79,7 +80,7 @@ def write_page(path: Path, text: str, *, keep_fuller: bool) -> bool:
         if "a quick run with few repeats" not in before:
             return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    write_text(path, text)
     return True
 
 

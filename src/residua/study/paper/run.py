@@ -15,6 +15,7 @@ from residua.study.paper.studies import MODES, STUDIES
 from residua.study.runner import Standing, read_study, run_in_store
 from residua.study.store import readable
 from residua.tables import read_csv
+from residua.writing import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,7 +145,7 @@ def write_results(folder: Path, study: str, mode: str, found: Results) -> None:
 
 def _write(path: Path, frame: pd.DataFrame, made_by: str) -> None:
     text = f"# {made_by}\n" + frame.to_csv(index=False, lineterminator="\n", float_format="%.6g")
-    path.write_text(text, encoding="utf-8")
+    write_text(path, text)
 
 
 def read_results(folder: Path, study: str, mode: str) -> Results | None:
