@@ -312,7 +312,25 @@ def doctor(as_json: AsJson = False) -> None:
             cure = f"pip install 'residua[{extra}]'" if extra else f"pip install {name}"
             rows.append({"package": name, "version": "not installed", "cure": cure})
     rows.insert(0, {"package": "python", "version": sys.version.split()[0], "cure": ""})
+    rows += _about_numba()
     _listing(rows, as_json)
+
+
+def _about_numba() -> list[dict[str, str]]:
+    """Return what is wrong with numba though it is installed."""
+    from importlib.util import find_spec
+
+    from residua.compiling import has_numba, keeps_on_disk
+
+    if find_spec("numba") is None:
+        return []
+    if not has_numba():
+        cure = "pip install --upgrade numba"
+        return [{"package": "numba", "version": "cannot be loaded", "cure": cure}]
+    if not keeps_on_disk():
+        cure = "set NUMBA_CACHE_DIR to a folder of your own, or every run compiles anew"
+        return [{"package": "numba's cache", "version": "nowhere to write", "cure": cure}]
+    return []
 
 
 class _Output:

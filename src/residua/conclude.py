@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.util import find_spec
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from residua.compiling import numba_notes
 from residua.data import Dataset
 from residua.errors import InputError, NothingFitted, is_whole, listed, short
 from residua.fitting import COMPILED
@@ -522,8 +522,8 @@ def _alerts(
         )
     elif options.in_sample:
         yield "In-sample residuals flatter flexible learners: LOCO then rejects too often."
-    if learner.name in COMPILED and find_spec("numba") is None:
-        yield "numba is not installed, so models are fitted one by one: pip install numba."
+    if learner.name in COMPILED:
+        yield from numba_notes()
     silent = _silent(table)
     for method, reason in silent.items():
         yield f"{method} has no answer, as every feature's fits failed: {short(reason, 150)}."
