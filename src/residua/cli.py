@@ -38,7 +38,7 @@ from residua.cli_options import (
     read_splits,
     tell,
 )
-from residua.errors import InputError, Interrupted, MissingExtra, StoreError, visible
+from residua.errors import InputError, Interrupted, MissingExtra, StoreError, text_of, visible
 
 if TYPE_CHECKING:
     from residua.result import Result
@@ -390,7 +390,7 @@ def _run(
         output.say(note)
     with console.progress_bar(hidden=output.quiet or output.as_json) as progress:
         result = job.run(progress) if dask is None else _on_dask(job, dask, progress)
-    result = replace(result, about={**result.about, "command": _command(), "source": name})
+    result = replace(result, about={**result.about, "command": _command(), "source": text_of(name)})
     if output.as_json:
         print(json.dumps(_document(result), allow_nan=False))
     else:
@@ -416,7 +416,7 @@ def _document(result: Result) -> dict[str, Any]:
 
 
 def _command() -> str:
-    return shlex.join(["residua", *sys.argv[1:], *_CONFIGURED])
+    return text_of(shlex.join(["residua", *sys.argv[1:], *_CONFIGURED]))
 
 
 def _assessed(

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residua.copies import find_copies
-from residua.errors import InputError, did_you_mean, plural, short
+from residua.errors import InputError, did_you_mean, plural, short, text_of
 from residua.frames import Frame
 from residua.reading import Column, columns_of, frame_of, is_gap, vector
 
@@ -115,7 +115,7 @@ class Dataset:
         if task not in TASKS:
             raise InputError(f"task={task!r} is not known.{did_you_mean(task, TASKS)}")
         table = columns_of(X)
-        target = y if isinstance(y, str) else str(getattr(y, "name", None) or "y")
+        target = text_of(y) if isinstance(y, str) else _name_of(y)
         for name, given in {"sample_weight": sample_weight, "clusters": clusters}.items():
             if isinstance(given, str) and isinstance(y, str) and given == y:
                 raise InputError(f"{name}='{short(y)}' is the target. Name another column.")
@@ -267,10 +267,16 @@ def _frame(
     return Frame(frame_of(X)[names], owned, tuple(names))
 
 
+def _name_of(y: Any) -> str:
+    name = getattr(y, "name", None)
+    return "y" if is_gap(name) or not name else text_of(name)
+
+
 def _taken(table: dict[str, Column], given: Any) -> Any:
     """Return a column taken out of the table where a name was given, else what was given."""
     if not isinstance(given, str):
         return given
+    given = text_of(given)
     if given not in table:
         raise InputError(f"There is no column '{short(given)}'.{did_you_mean(given, table)}")
     return table.pop(given)
@@ -441,7 +447,7 @@ def _named_groups(groups: Any) -> dict[str, list[str]]:
     for group, members in groups.items():
         if isinstance(members, str) or not isinstance(members, Iterable):
             members = []
-        named[str(group)] = list(dict.fromkeys(str(member) for member in members))
+        named[text_of(group)] = list(dict.fromkeys(text_of(member) for member in members))
     return named
 
 
@@ -497,14 +503,20 @@ def _levels(parts: Mapping[str, tuple[str, list[_Encoded]]]) -> tuple[Levels, ..
     )
 
 
-def natural(name: str) -> list[tuple[int, int, str]]:
+def natural(name: str) -> list[tuple[int, int, str, str]]:
     """Return a sort key under which x2 comes before x10.
 
     >>> sorted(["x10", "x2", "area"], key=natural)
     ['area', 'x2', 'x10']
     """
     parts = re.split(r"([0-9]+)", name)
-    return [(0, int(p), p) if p.isdigit() and p.isascii() else (1, 0, p) for p in parts if p]
+    return [_number_key(p) if p.isdigit() and p.isascii() else (1, 0, p, "") for p in parts if p]
+
+
+def _number_key(digits: str) -> tuple[int, int, str, str]:
+    """Return a sort key of a number of any length: longer ones are larger."""
+    bare = digits.lstrip("0")
+    return (0, len(bare), bare, digits)
 
 
 def _stacked_holes(holes: list[NDArray[np.bool_] | None], n_rows: int) -> NDArray[np.bool_] | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,8 +129,9 @@ def _read_parquet(path: Path) -> Any:
 def _read_text(path: Path) -> tuple[pd.DataFrame, list[str]]:
     text, notes = _decoded(path)
     try:
-        separator = _separator(text)
-        names = _header(path, text, separator)
+        with _cells_as_long_as(text):
+            separator = _separator(text)
+            names = _header(path, text, separator)
     except csv.Error as error:
         raise _unreadable(path, error) from error
     decimal = "," if _has_decimal_commas(text, separator) else "."
@@ -198,6 +200,17 @@ def _separator(text: str) -> str:
         return (len(set(counts)) == 1 and counts[0] > 1, counts[0] if counts else 0)
 
     return max(SEPARATORS, key=cells)
+
+
+@contextmanager
+def _cells_as_long_as(text: str) -> Iterator[None]:
+    """Let a cell be as long as the text: with the wrong separator, a line is one cell."""
+    usual = csv.field_size_limit()
+    csv.field_size_limit(max(usual, min(len(text) + 1, 2**31 - 1)))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(usual)
 
 
 def _filled_lines(text: str) -> Iterable[str]:
