@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from residua.checks import one_of
 from residua.copies import find_copies
 from residua.errors import InputError, did_you_mean, plural, short, text_of
 from residua.frames import Frame
@@ -112,8 +113,7 @@ class Dataset:
         Copies of rows become clusters where none are given, unless `copies` says to leave them.
         `keep_frame` keeps the columns as they came beside the numbers, as `frame`.
         """
-        if task not in TASKS:
-            raise InputError(f"task={task!r} is not known.{did_you_mean(task, TASKS)}")
+        task, groups = one_of("task", task, TASKS), named_groups(groups)
         table = columns_of(X)
         target = text_of(y) if isinstance(y, str) else _name_of(y)
         for name, given in {"sample_weight": sample_weight, "clusters": clusters}.items():
@@ -127,7 +127,7 @@ class Dataset:
         _check_size(table, n_rows)
         codes, classes = _target(target, y, n_rows, task)
         encoded = {name: _encode(name, values) for name, values in table.items()}
-        parts = _grouped(encoded, groups or {})
+        parts = _grouped(encoded, groups)
         X_columns, holes, features = _laid_out(parts, n_rows)
         weights = _weights(sample_weight, n_rows, cure)
         own, n_copies = _clusters(clusters, n_rows), 0
@@ -150,7 +150,7 @@ class Dataset:
                 *_note_of_clusters(own),
             ),
             levels=_levels(parts),
-            frame=_frame(X, list(table), features, groups or {}) if keep_frame else None,
+            frame=_frame(X, list(table), features, groups) if keep_frame else None,
         )
 
     @property
@@ -262,8 +262,7 @@ def _frame(
     groups: Mapping[str, Sequence[str]],
 ) -> Frame:
     """Return these columns of the table as they came, and which each feature owns."""
-    members = _named_groups(groups)
-    owned = {f.name: tuple(members.get(f.name, [f.name])) for f in features}
+    owned = {f.name: tuple(groups.get(f.name, [f.name])) for f in features}
     return Frame(frame_of(X)[names], owned, tuple(names))
 
 
@@ -424,7 +423,6 @@ def _grouped(
     encoded: Mapping[str, _Encoded], groups: Mapping[str, Sequence[str]]
 ) -> dict[str, tuple[str, list[_Encoded]]]:
     """Return feature name → (kind, its members), a group standing where its first member stood."""
-    groups = _named_groups(groups)
     owner: dict[str, str] = {}
     for group, members in groups.items():
         _check_group(group, members, encoded, owner)
@@ -439,8 +437,10 @@ def _grouped(
     return parts
 
 
-def _named_groups(groups: Any) -> dict[str, list[str]]:
+def named_groups(groups: Any) -> dict[str, list[str]]:
     """Return the groups with names as text, as the columns have them, and no member twice."""
+    if groups is None:
+        return {}
     if not isinstance(groups, Mapping):
         raise InputError("groups must name each group, such as {'place': ['lat', 'lon']}.")
     named = {}

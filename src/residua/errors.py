@@ -107,9 +107,11 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
     >>> did_you_mean("prize", ["price", "area"])
     " Did you mean 'price'?"
     """
-    known = list(known)
-    near = [f"'{short(match)}'" for match in get_close_matches(str(name), known, n=2, cutoff=0.5)]
-    return f" Did you mean {' or '.join(near)}?" if near else f" There are {listed(known)}."
+    known, name = list(known), text_of(name)[:200]
+    near = [f"'{short(match)}'" for match in get_close_matches(name, known, n=2, cutoff=0.5)]
+    if near:
+        return f" Did you mean {' or '.join(near)}?"
+    return f" There are {listed(known)}." if known else " There are none."
 
 
 class StoreError(RuntimeError):

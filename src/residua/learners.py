@@ -7,13 +7,17 @@ into a fresh `Model` for each fit. Defaults are those of the R packages in the p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
-from residua.errors import InputError, MissingExtra, is_whole, short
+from residua.checks import plain_all, shown
+from residua.errors import InputError, MissingExtra, is_whole
 from residua.estimators import Model
 from residua.naming import read_call, with_settings
+
+# A larger setting is a slip: more trees than this fill the memory.
+LARGEST, MOST = 1e100, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,10 @@ class Learner:
     name: ClassVar[str] = ""
     about: ClassVar[str] = ""
     is_linear: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            object.__setattr__(self, each.name, plain_all(getattr(self, each.name)))
 
     @property
     def takes_gaps(self) -> bool:
@@ -95,6 +103,7 @@ class Linear(Learner):
     ridge: float = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _at_least(self, 0.0, "ridge")
 
     def model(self, fit: Fit) -> Model:
@@ -153,10 +162,13 @@ class Splines(Learner):
     curves: int = 9
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _whole(self, "curves")
         if isinstance(self.df, list):
             object.__setattr__(self, "df", tuple(self.df))
-        if self.df != "gcv" and not isinstance(self.df, tuple):
+        if isinstance(self.df, tuple):
+            _each_at_least(self, 0, "df")
+        elif not (isinstance(self.df, str) and self.df == "gcv"):
             _at_least(self, 1, "df")
 
     def model(self, fit: Fit) -> Model:
@@ -209,6 +221,7 @@ class Boosting(Learner):
     min_node: int = 10
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _whole(self, "trees", "splits", "min_node")
         _at_least(self, 1e-6, "shrinkage", "bag")
         if self.bag > 1:
@@ -230,6 +243,7 @@ class Forest(Learner):
     min_node: int = 5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _whole(self, "trees", "min_node")
 
     def model(self, fit: Fit) -> Model:
@@ -250,12 +264,13 @@ class Kernel(Learner):
     kind: str = "svr"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _at_least(self, 1e-12, "C")
         _at_least(self, 0.0, "epsilon")
         if self.sigma is not None:
             _at_least(self, 1e-12, "sigma")
-        if self.kind not in ("svr", "ridge"):
-            raise InputError(f"Kernel(kind={self.kind!r}) is not known. Use 'svr' or 'ridge'.")
+        if not isinstance(self.kind, str) or self.kind not in ("svr", "ridge"):
+            raise InputError(f"Kernel(kind={shown(self.kind)}) is not known. Use 'svr' or 'ridge'.")
 
     def model(self, fit: Fit) -> Model:
         from residua.estimators.kernel import KernelMachine
@@ -276,12 +291,14 @@ class Network(Learner):
     epochs: int = 200
 
     def __post_init__(self) -> None:
-        width = (self.hidden,) if isinstance(self.hidden, int) else tuple(self.hidden)
-        object.__setattr__(self, "hidden", width)
-        if not width or min(width) < 1:
+        super().__post_init__()
+        given: Any = self.hidden
+        width = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+        if not width or not all(is_whole(one) and one >= 1 for one in width):
             raise InputError(
-                f"Network(hidden={width}) needs at least one layer of width 1 or more."
+                f"Network(hidden={shown(width)}) needs at least one layer of width 1 or more."
             )
+        object.__setattr__(self, "hidden", width)
         _whole(self, "batch", "epochs")
         _at_least(self, 1e-12, "lr")
         _at_least(self, 0.0, "weight_decay")
@@ -343,8 +360,9 @@ class Estimator(Learner):
     frames: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.frames not in (None, True, False):
-            raise InputError(f"Estimator(frames={self.frames!r}) must be True, False or None.")
+        super().__post_init__()
+        if self.frames is not None and not isinstance(self.frames, bool):
+            raise InputError(f"Estimator(frames={shown(self.frames)}) must be True, False or None.")
 
     def __repr__(self) -> str:
         shown = repr(self.y) if self.x is None else f"{self.y!r}, x={self.x!r}"
@@ -445,10 +463,11 @@ class Auto(Learner):
     stack: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         given = self.candidates
         if isinstance(given, str) or not isinstance(given, Sequence):
             raise InputError(
-                f"Auto(candidates={short(repr(given))}) must be a list of learners, such as "
+                f"Auto(candidates={shown(given)}) must be a list of learners, such as "
                 "['linear', 'boosting']."
             )
         learners = tuple(dict.fromkeys(get_learner(candidate) for candidate in given))
@@ -456,7 +475,7 @@ class Auto(Learner):
             raise InputError("Auto(candidates=…) cannot hold 'auto' itself: name other learners.")
         object.__setattr__(self, "candidates", learners)
         if not isinstance(self.stack, bool):
-            raise InputError(f"Auto(stack={self.stack!r}) must be True or False.")
+            raise InputError(f"Auto(stack={shown(self.stack)}) must be True or False.")
 
     def __repr__(self) -> str:
         given = [f"candidates={list(self.candidates)}"] if self.candidates else []
@@ -518,7 +537,7 @@ def get_learner(given: Any) -> Learner:
     usable = hasattr(given, "fit") and (hasattr(given, "predict") or hasattr(given, "get_params"))
     if isinstance(given, type) or not usable:
         raise InputError(
-            f"learner={short(repr(given))} is neither a name ({', '.join(LEARNERS)}) nor an object "
+            f"learner={shown(given)} is neither a name ({', '.join(LEARNERS)}) nor an object "
             "with fit and predict."
         )
     return Estimator(given)
@@ -539,20 +558,36 @@ def from_settings(settings: Mapping[str, Any]) -> Learner:
 
 
 def _whole(learner: Learner, *names: str) -> None:
-    """Raise where a setting is not a whole number of at least 1."""
+    """Raise where a setting is not a whole number from 1 to MOST."""
     for name in names:
+        setting = f"{type(learner).__name__}({name}"
         value = getattr(learner, name)
         if not is_whole(value) or value < 1:
-            raise InputError(
-                f"{type(learner).__name__}({name}={value!r}) must be a whole number, 1 or more."
-            )
+            raise InputError(f"{setting}={shown(value)}) must be a whole number, 1 or more.")
+        if value > MOST:
+            raise InputError(f"{setting}={shown(value)}) is too many. Use {MOST:,} or fewer.")
 
 
 def _at_least(learner: Learner, least: float, *names: str) -> None:
-    """Raise where a setting is not a number of at least `least`."""
+    """Raise where a setting is not a finite number of at least `least`."""
     for name in names:
         value = getattr(learner, name)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= least:
+        if not _is_number(value, least):
             raise InputError(
-                f"{type(learner).__name__}({name}={value!r}) must be a number, {least:g} or more."
+                f"{type(learner).__name__}({name}={shown(value)}) must be a number, {least:g} or "
+                "more."
             )
+
+
+def _each_at_least(learner: Learner, least: float, name: str) -> None:
+    """Raise where a setting is not a list of finite numbers of at least `least`."""
+    values = getattr(learner, name)
+    if not values or not all(_is_number(value, least) for value in values):
+        raise InputError(
+            f"{type(learner).__name__}({name}={shown(values)}) must be numbers, {least:g} or more."
+        )
+
+
+def _is_number(value: Any, least: float) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and least <= value < LARGEST
