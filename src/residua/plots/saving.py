@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,12 +23,21 @@ KINDS = (".svg", ".png", ".pdf")
 
 def new_axes(width: float = 7.0, height: float = 4.0) -> Axes:
     """Return axes of a new figure, without a window."""
+    axes: Axes = new_panels(1, 1, (width, height))[0, 0]
+    return axes
+
+
+def new_panels(rows: int, columns: int, size: tuple[float, float], **shared: Any) -> Any:
+    """Return an array of axes on a new figure, without a window; a notebook shows any of them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    from residua.plots.picture import Picture
+
+    figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
-    return figure.add_subplot()
+    own: Any = {"axes_class": Picture}
+    return figure.subplots(rows, columns, squeeze=False, subplot_kw=own, **shared)
 
 
 def plain(name: object) -> str:
@@ -37,22 +47,33 @@ def plain(name: object) -> str:
 
 def save(axes: Axes, path: str | Path) -> Path:
     """Return the path of the picture that was written: SVG, PNG or PDF by its ending."""
-    import matplotlib
-
     path = Path(path)
     if path.suffix.lower() not in KINDS:
         raise InputError(f"{path} must end in {', '.join(KINDS)}.")
+    _write(axes, path, path.suffix.lower(), dpi=150)
+    return path
+
+
+def as_png(axes: Axes) -> bytes:
+    """Return the picture as a notebook shows it."""
+    written = io.BytesIO()
+    _write(axes, written, ".png", dpi=100)
+    return written.getvalue()
+
+
+def _write(axes: Axes, target: Any, kind: str, *, dpi: int) -> None:
+    import matplotlib
+
     figure = axes.get_figure(root=True)
     assert figure is not None
-    if path.suffix.lower() != ".svg":  # who looks at an SVG brings the letters
+    if kind != ".svg":  # who looks at an SVG brings the letters
         _lend_letters(figure)
-    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower(), {})
+    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(kind, {})
     settings: Any = {"svg.hashsalt": "residua", "svg.fonttype": "none"}
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         # An SVG holds names as text and shows any script; a PNG has boxes for letters it lacks.
         warnings.filterwarnings("ignore", message="Glyph")
-        figure.savefig(path, dpi=150, metadata=dated)
-    return path
+        figure.savefig(target, format=kind[1:], dpi=dpi, metadata=dated)
 
 
 # Fonts that have the letters DejaVu lacks, where a machine has them: their files and names.
