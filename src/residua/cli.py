@@ -156,6 +156,8 @@ def _options(
     if path is not None:
         command: Any = ctx.command
         ctx.default_map = cli_config.defaults(command, cli_config.read_config(path), path)
+        if not cli_config.is_trusted(config):
+            cli_config.check_places(ctx.default_map, path)
         own = ctx.default_map.get(ctx.invoked_subcommand or "", {})
         _CONFIGURED[:] = cli_config.typed(
             command.commands.get(ctx.invoked_subcommand), own, sys.argv

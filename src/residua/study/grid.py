@@ -197,8 +197,9 @@ def read_grid(study: str | Path | Mapping[str, Any]) -> Grid:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a study file in TOML ({error}).") from error
+    except (ValueError, RecursionError) as error:
+        why = short(str(error), 150)
+        raise InputError(f"{path} is not a study file in TOML ({why}).") from error
     return _grid(given, path.parent)
 
 
