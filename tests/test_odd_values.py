@@ -181,3 +181,60 @@ def test_columns_without_names_are_called_by_their_places(kind):
         "polars": pl.DataFrame(dict(zip(["", " ", "b"], noise(3).T, strict=True))),
     }[kind]
     assert answer(X).features == ["(column 1)", "(column 2)", "b"]
+
+
+# --- others -------------------------------------------------------------------------------------
+
+
+class Mute:
+    """An object that has no text and cannot be compared."""
+
+    def __str__(self):
+        raise RuntimeError("no")
+
+    def __eq__(self, other):
+        raise RuntimeError("no")
+
+    __repr__ = __str__
+    __hash__ = object.__hash__
+
+
+def test_an_object_that_has_no_text_is_called_by_its_kind():
+    assert answer({Mute(): noise()[:, 0], "b": noise()[:, 1]}).features == ["Mute", "b"]
+    found = answer({"a": [Mute() for _ in range(N)], "b": noise()[:, 1]})
+    assert found.table["status"].tolist() == ["constant", "ok"]
+
+
+def test_dates_of_two_thousand_years_are_days():
+    days = np.arange(N) * np.timedelta64(20_000, "D") + np.datetime64("0001-01-01")
+    expected = answer({"a": np.arange(N) * 20_000.0, "b": noise()[:, 1]})
+    found = answer(pa.table({"a": pa.array(days), "b": noise()[:, 1]}))
+    np.testing.assert_allclose(found.table["p_value"], expected.table["p_value"], rtol=1e-6)
+
+
+def test_whole_numbers_that_name_columns_are_their_names():
+    X = {1: noise()[:, 0], 2: noise()[:, 1]}
+    assert answer(X).features == ["1", "2"]
+    assert answer(X, groups={3: [1, 2]}).features == ["3"]
+    assert answer(X, "1").features == ["2"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"methods": "knockoffs(repeats=99999999999)"}, "repeats=99999999999 is too many"),
+        ({"learner": "network(hidden=(99999999999,))"}, "hidden=(99999999999,)"),
+        ({"learner": "boosting(trees=99999999999)"}, "trees=99999999999) is too many"),
+        ({"learner": "kernel(C=1e400)"}, "C=inf"),
+        ({"learner": "splines(df=[-1, 2])"}, "must be numbers, 0 or more"),
+        ({"learner": f"linear(ridge={'-' * 100_000}1)"}, "cannot be read"),
+        ({"methods": f"knockoffs(fdr={'[' * 100_000})"}, "cannot be read"),
+        ({"learner": "x" * 100_000}, "There is no learner 'xxx"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_setting_that_would_fill_the_memory_is_refused_in_a_sentence(options, said):
+    with pytest.raises(InputError) as caught:
+        residua.assess(noise(), noise()[:, 0], **{"learner": "linear", "methods": "gcm", **options})
+    assert said in str(caught.value)
+    assert len(str(caught.value)) < 400

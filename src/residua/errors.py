@@ -79,7 +79,7 @@ def text_of(value: object) -> str:
     """
     try:
         text = str(value)
-    except ValueError:
+    except Exception:  # of thousands of digits, or an object that has no text
         text = hex(value) if isinstance(value, int) else type(value).__name__
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 

@@ -294,9 +294,9 @@ class Network(Learner):
         super().__post_init__()
         given: Any = self.hidden
         width = tuple(given) if isinstance(given, (list, tuple)) else (given,)
-        if not width or not all(is_whole(one) and one >= 1 for one in width):
+        if not width or not all(is_whole(one) and 1 <= one <= MOST for one in width):
             raise InputError(
-                f"Network(hidden={shown(width)}) needs at least one layer of width 1 or more."
+                f"Network(hidden={shown(width)}) needs at least one layer of width 1 to {MOST:,}."
             )
         object.__setattr__(self, "hidden", width)
         _whole(self, "batch", "epochs")

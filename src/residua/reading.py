@@ -118,7 +118,7 @@ def _as_frame(X: Any) -> Any:
         raise InputError(
             "X has columns of different lengths. Give all of them one length."
         ) from None
-    if isinstance(frame.columns, pd.RangeIndex):
+    if isinstance(frame.columns, pd.RangeIndex) and not isinstance(X, Mapping):
         frame.columns = pd.Index([f"x{j}" for j in range(frame.shape[1])])
     return frame
 
@@ -224,8 +224,7 @@ def _days(series: Any) -> Array:
 
     if series.dtype == nw.Date:
         series = series.cast(nw.Datetime("us"))
-    stamps = series.dt.timestamp("us").cast(nw.Float64).to_numpy()
-    return np.asarray(stamps, dtype=float) / 86_400e6
+    return _floats(series.dt.timestamp("us")) / 86_400e6
 
 
 def _labels(values: Iterable[Any]) -> NDArray[Any]:
@@ -239,6 +238,8 @@ def is_gap(value: Any) -> bool:
         return bool(value != value)
     except (TypeError, ArithmeticError):
         return True  # pandas' NA and a signalling Decimal refuse to be compared
+    except Exception:
+        return False  # an object that cannot be compared is there all the same
 
 
 def objects(what: str, values: list[Any]) -> Column:
