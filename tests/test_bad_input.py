@@ -795,3 +795,32 @@ def test_an_estimator_from_a_hidden_module_needs_no_twin():
 
     HiddenRegressor.__module__ = "_hidden.elsewhere"
     assert for_target(HiddenRegressor(), 2).__class__ is HiddenRegressor
+
+
+class Says(RegressorMixin, BaseEstimator):
+    """Predicts the mean as something else."""
+
+    def __init__(self, turn=None):
+        self.turn = turn
+
+    def fit(self, X, y):
+        self.mean_ = y.mean()
+        return self
+
+    def predict(self, X):
+        return self.turn(np.full(len(X), self.mean_))
+
+
+@pytest.mark.parametrize(
+    ("turn", "said"),
+    [
+        (lambda means: means + 1j, "predicted complex numbers"),
+        (lambda means: (means + 1j).astype(object), "predicted complex numbers"),
+        (lambda means: means.astype("datetime64[D]"), "predicted values of type datetime64"),
+        (lambda means: means.astype("timedelta64[s]"), "predicted values of type timedelta64"),
+        (lambda means: np.ma.masked_array(means, means == means), "not finite"),
+    ],
+)
+def test_a_learner_that_predicts_no_numbers_has_failed(turn, said):
+    X, y = plain()
+    assert said in refusal(X, 100 * y, learner=Says(turn), methods=["gcm"])

@@ -277,3 +277,16 @@ def test_planes_over_many_columns_hardly_need_surfaces():
     found = assess(X, y, methods="gcm", check=False).quality
     of_features = found[found["regression"] == "x given rest"]["learner"]
     assert sum("Surfaces" in learner for learner in of_features) <= 2
+
+
+@pytest.mark.parametrize("odd", ["one rare level", "one gap in a constant", "two rare levels"])
+def test_a_column_that_varies_in_no_training_part_has_an_answer(odd):
+    level = np.where(np.arange(60) == 3, "b", "a").astype(object)
+    tables = {
+        "one rare level": {"c": level},
+        "one gap in a constant": {"c": np.where(np.arange(60) == 5, np.nan, 1.0)},
+        "two rare levels": {"c": level, "d": level[::-1]},
+    }
+    y = np.random.default_rng(0).normal(size=60)
+    found = assess(tables[odd], y, methods=["gcm"])
+    assert found.table["p_value"].between(0, 1).all()

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from residua import InputError, Result, assess
+from residua.compiling import MISSING
 from residua.report import render, summarize
 
 
@@ -85,6 +86,6 @@ def test_quality_says_how_well_each_regression_predicts(result):
 
 @pytest.mark.parametrize(("learner", "said"), [("boosting", True), ("linear", False)])
 def test_a_missing_numba_is_said_where_it_costs_time(small_data, monkeypatch, learner, said):
-    monkeypatch.setattr("residua.conclude.find_spec", lambda _name: None)
+    monkeypatch.setattr("residua.compiling._missing", lambda: MISSING)
     alerts = assess(*small_data, learner=learner, methods="gcm").alerts
     assert any("pip install numba" in alert for alert in alerts) is said

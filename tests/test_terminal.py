@@ -279,6 +279,81 @@ def test_a_missing_file_of_settings_is_told(residua, folder):
     assert "nowhere.toml cannot be opened" in err
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'out = "/tmp/elsewhere"',
+        '[assess]\nreport = "../page.html"',
+        '[assess]\nout = "linked/deeper"',
+        '[study.run]\nstore = "../study.sqlite"',
+        '[report]\npage = "/tmp/page.html"',
+        'dask = "tcp://10.0.0.1:8786"',
+    ],
+)
+def test_a_file_that_just_lies_there_writes_nothing_elsewhere(text, residua, folder, tmp_path):
+    (folder / "linked").symlink_to(tmp_path.parent)
+    (folder / "residua.toml").write_text(text)
+    code, out, err = residua("methods")
+    assert (code, out) == (cli.BAD_INPUT, "")
+    assert "name it: residua --config residua.toml" in err
+    assert err.count("\n") == 1
+    assert residua("--config", "residua.toml", "methods")[0] == 0
+
+
+def test_a_file_that_just_lies_there_may_write_into_its_folder(residua, folder):
+    text = SETTINGS.replace("[assess]", '[assess]\nout = "deep/results"')
+    (folder / "residua.toml").write_text(text)
+    assert residua("assess", "homes.csv")[0] == 0
+    assert (folder / "deep" / "results" / "results.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[study]\nrun = 3",
+        f"seed = {'9' * 5000}",
+        f"seed = {'[' * 5000}",
+        'out = "a\\u0000b"',
+    ],
+    ids=["no section", "digits", "brackets", "NUL"],
+)
+def test_a_hostile_file_of_settings_is_told_in_a_sentence(text, residua, folder):
+    (folder / "residua.toml").write_text(text)
+    code, _, err = residua("methods")
+    assert code == cli.BAD_INPUT
+    assert err.count("\n") == 1
+
+
+# --- pipes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin", "/dev/fd/0"])
+def test_a_table_may_come_down_a_pipe(name, residua, folder):
+    more = ["--target", "price", "--learner", "linear", "--json"]
+    table = (folder / "homes.csv").read_bytes()
+    piped = subprocess.run(
+        [*RESIDUA, "assess", name, *more], input=table, cwd=folder, capture_output=True
+    )
+    assert piped.returncode == 0, piped.stderr
+    _, out, _ = residua("assess", "homes.csv", *more)
+    assert json.loads(piped.stdout)["table"] == json.loads(out)["table"]
+
+
+@pytest.mark.parametrize(
+    ("name", "sent", "said"),
+    [
+        ("-", b"", "- is empty"),
+        ("/dev/stdin", b"PAR1 and more", "holds Parquet"),
+        ("/dev/zero", b"", "is no file"),
+    ],
+)
+def test_a_pipe_without_a_table_is_told(name, sent, said, folder):
+    words = [*RESIDUA, "assess", name, "--target", "price"]
+    done = subprocess.run(words, input=sent, cwd=folder, capture_output=True)
+    assert done.returncode == cli.BAD_INPUT
+    assert said in done.stderr.decode()
+
+
 # --- Tab ----------------------------------------------------------------------------------------
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from residua.checks import jobs, reporter, truth
 from residua.conclude import Options, choose, conclude
 from residua.data import Dataset
 from residua.encoding import encoded
 from residua.engines import Lazy, Plan, Progress
-from residua.errors import InputError, is_whole
+from residua.errors import InputError
 from residua.learners import Learner, get_learner
 from residua.methods import AnyMethod, Method, get_methods
 from residua.residuals import Residuals, fit_residuals
@@ -100,6 +101,7 @@ def assess(
     True
     """
     settings = {name: value for name, value in locals().items() if name != "progress"}
+    progress = reporter(progress)
     return prepare(**settings).run(progress)
 
 
@@ -162,7 +164,7 @@ def prepare(
     **choices: Any,
 ) -> Job:
     """Return a run with everything checked, or raise a sentence that says what to mend."""
-    chosen_learner = get_learner(learner)
+    chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
     data = Dataset.from_table(
         X, y, groups=groups, sample_weight=sample_weight, clusters=clusters, task=task,
@@ -213,8 +215,6 @@ def _check_methods(job: Job) -> None:
 def _check(job: Job) -> None:
     """Raise a sentence where what was asked for cannot be had."""
     data, learner, options = job.data, job.learner, job.options
-    if not is_whole(job.n_jobs) or job.n_jobs == 0:
-        raise InputError("n_jobs must be a whole number of processes, or -1 for all cores.")
     learner.check(n_classes=data.n_classes, weighted=data.weights is not None)
     _check_methods(job)
     names = [m.name.split("(")[0] for m in job.methods]

@@ -37,7 +37,7 @@ from residua.cli_options import (
     read_splits,
     tell,
 )
-from residua.errors import InputError, Interrupted, MissingExtra, StoreError, visible
+from residua.errors import InputError, Interrupted, MissingExtra, StoreError, text_of, visible
 from residua.writing import make_room
 
 if TYPE_CHECKING:
@@ -156,6 +156,8 @@ def _options(
     if path is not None:
         command: Any = ctx.command
         ctx.default_map = cli_config.defaults(command, cli_config.read_config(path), path)
+        if not cli_config.is_trusted(config):
+            cli_config.check_places(ctx.default_map, path)
         own = ctx.default_map.get(ctx.invoked_subcommand or "", {})
         _CONFIGURED[:] = cli_config.typed(
             command.commands.get(ctx.invoked_subcommand), own, sys.argv
@@ -312,7 +314,25 @@ def doctor(as_json: AsJson = False) -> None:
             cure = f"pip install 'residua[{extra}]'" if extra else f"pip install {name}"
             rows.append({"package": name, "version": "not installed", "cure": cure})
     rows.insert(0, {"package": "python", "version": sys.version.split()[0], "cure": ""})
+    rows += _about_numba()
     _listing(rows, as_json)
+
+
+def _about_numba() -> list[dict[str, str]]:
+    """Return what is wrong with numba though it is installed."""
+    from importlib.util import find_spec
+
+    from residua.compiling import has_numba, keeps_on_disk
+
+    if find_spec("numba") is None:
+        return []
+    if not has_numba():
+        cure = "pip install --upgrade numba"
+        return [{"package": "numba", "version": "cannot be loaded", "cure": cure}]
+    if not keeps_on_disk():
+        cure = "set NUMBA_CACHE_DIR to a folder of your own, or every run compiles anew"
+        return [{"package": "numba's cache", "version": "nowhere to write", "cure": cure}]
+    return []
 
 
 class _Output:
@@ -378,7 +398,7 @@ def _run(
         output.say(note)
     with console.progress_bar(hidden=output.quiet or output.as_json) as progress:
         result = job.run(progress) if dask is None else _on_dask(job, dask, progress)
-    result = replace(result, about={**result.about, "command": _command(), "source": name})
+    result = replace(result, about={**result.about, "command": _command(), "source": text_of(name)})
     if output.as_json:
         print(json.dumps(_document(result), allow_nan=False))
     else:
@@ -404,7 +424,7 @@ def _document(result: Result) -> dict[str, Any]:
 
 
 def _command() -> str:
-    return shlex.join(["residua", *sys.argv[1:], *_CONFIGURED])
+    return text_of(shlex.join(["residua", *sys.argv[1:], *_CONFIGURED]))
 
 
 def _assessed(

@@ -19,6 +19,8 @@ from typing import Any
 from residua.errors import InputError, did_you_mean, short
 
 NAME = "residua.toml"
+# Options that say where something is written.
+WRITTEN = ("out", "report", "plot", "page", "picture", "store")
 
 
 def find_config(given: Path | None) -> Path | None:
@@ -37,8 +39,31 @@ def read_config(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not TOML ({short(str(error), 150)}). Mend it.") from error
+
+
+def is_trusted(given: Path | None) -> bool:
+    """Return whether the user named the file: one that just lies in a folder may be anyone's."""
+    return given is not None or "RESIDUA_CONFIG" in os.environ
+
+
+def check_places(given: Mapping[str, Any], path: Path) -> None:
+    """Raise where a file that was not named would write elsewhere or send the table away."""
+    here = Path.cwd().resolve()
+    for name, value in given.items():
+        if isinstance(value, Mapping):
+            check_places(value, path)
+        elif name in WRITTEN and not (here / str(value)).resolve().is_relative_to(here):
+            raise InputError(
+                f"{path}: {name} = '{short(str(value))}' lies outside this folder. If you trust "
+                f"the file, name it: residua --config {path}."
+            )
+        elif name == "dask" and value != "local":
+            raise InputError(
+                f"{path}: dask = '{short(str(value))}' sends the table to other machines. If you "
+                f"trust the file, name it: residua --config {path}."
+            )
 
 
 def defaults(app: Any, found: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -72,6 +97,8 @@ def _for_command(
     command: Any, for_all: Mapping[str, Any], own: Mapping[str, Any], where: str, used: set[str]
 ) -> dict[str, Any]:
     """Return one command's defaults; those of a group of commands are theirs."""
+    if not isinstance(own, Mapping):
+        raise InputError(f"{where} must be a section with options, such as seed = 1.")
     if hasattr(command, "commands"):
         return {
             name: _for_command(one, for_all, own.get(name, {}), f"{where} [{name}]", used)
@@ -82,6 +109,9 @@ def _for_command(
         if name not in options:
             raise InputError(f"{where} has no option '{name}'.{did_you_mean(name, options)}")
     given = {name: value for name, value in for_all.items() if name in options} | dict(own)
+    for name, value in given.items():
+        if "\0" in str(value):
+            raise InputError(f"{where}: {name} holds a NUL character. Take it out.")
     used.update(given)
     return {options[name].name: _word(value) for name, value in given.items()}
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from residua import cli_complete
-from residua.errors import InputError
+from residua.errors import InputError, short
 
 TableFile = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)]
 Target = Annotated[
@@ -46,7 +46,9 @@ def read_splits(text: str) -> Any:
     try:
         return int(text) if text.isdigit() else float(text)
     except ValueError:
-        raise InputError(f"--splits {text} is not a number of folds, a share, or 'none'.") from None
+        raise InputError(
+            f"--splits {short(text)} is not a number of folds, a share, or 'none'."
+        ) from None
 
 
 def tell(notes: list[str], quiet: bool) -> None:

@@ -8,15 +8,15 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.util import find_spec
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from residua.checks import between_0_and_1, confidence_level, plain, shown, truth, whole
+from residua.compiling import numba_notes
 from residua.data import Dataset
-from residua.errors import InputError, NothingFitted, is_whole, listed, short
+from residua.errors import InputError, NothingFitted, listed, short
 from residua.fitting import COMPILED
 from residua.inference import (
     ALTERNATIVES,
@@ -49,6 +49,9 @@ Array = NDArray[np.float64]
 # A finding with fewer effective rows, (Σs²)²/Σs⁴, is said to rest on few, and so many are named.
 FEW_ROWS, NAMED_ROWS = 15, 5
 
+# More would fill the memory before anything is fitted.
+MOST_REPEATS, MOST_PERMUTATIONS = 10_000, 1_000_000
+
 # Of every table of tests.
 COLUMNS = (
     "method", "feature", "estimate", "std_error", "low", "high", "statistic", "p_value",
@@ -74,20 +77,30 @@ class Options:
     check: bool = True
 
     def __post_init__(self) -> None:
-        if self.alternative not in (None, *ALTERNATIVES):
+        alternative = plain(self.alternative)
+        if not (alternative is None or isinstance(alternative, str)) or (
+            alternative not in (None, *ALTERNATIVES)
+        ):
             raise InputError(
-                f"alternative={self.alternative!r} is not known. Use {', '.join(ALTERNATIVES)}."
+                f"alternative={shown(alternative)} is not known. Use {', '.join(ALTERNATIVES)}."
             )
-        for name in ("alpha", "confidence"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 < float(value) < 1:
-                raise InputError(f"{name}={value!r} must lie between 0 and 1.")
-        for name, least in {"repeats": 1, "permutations": 1, "seed": 0}.items():
-            value = getattr(self, name)
-            if not is_whole(value) or value < least:
-                raise InputError(f"{name}={value!r} must be a whole number, {least} or more.")
-        if self.top is not None and (not is_whole(self.top) or self.top < 1):
-            raise InputError(f"top={self.top!r} must be a whole number of features, 1 or more.")
+        what = "a whole number of features, 1 or more"
+        checked = {
+            "splits": plain(self.splits),
+            "alternative": alternative,
+            "validity": plain(self.validity),
+            "correction": plain(self.correction),
+            "alpha": between_0_and_1("alpha", self.alpha),
+            "confidence": confidence_level(self.confidence),
+            "repeats": whole("repeats", self.repeats, 1, MOST_REPEATS),
+            "permutations": whole("permutations", self.permutations, 1, MOST_PERMUTATIONS),
+            "seed": whole("seed", self.seed, 0),
+            "paper": truth("paper", self.paper),
+            "top": None if self.top is None else whole("top", self.top, 1, what=what),
+            "check": truth("check", self.check),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
         adjust(np.ones(1), self.correction)
 
     @property
@@ -522,8 +535,8 @@ def _alerts(
         )
     elif options.in_sample:
         yield "In-sample residuals flatter flexible learners: LOCO then rejects too often."
-    if learner.name in COMPILED and find_spec("numba") is None:
-        yield "numba is not installed, so models are fitted one by one: pip install numba."
+    if learner.name in COMPILED:
+        yield from numba_notes()
     silent = _silent(table)
     for method, reason in silent.items():
         yield f"{method} has no answer, as every feature's fits failed: {short(reason, 150)}."

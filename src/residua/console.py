@@ -153,6 +153,7 @@ def compile_note(plan: Plan) -> str:
     from pathlib import Path
 
     from residua import engines
+    from residua.compiling import keeps_on_disk
     from residua.fitting import engine_for
 
     name = engine_for(plan).__name__.rsplit(".", 1)[-1]
@@ -162,4 +163,5 @@ def compile_note(plan: Plan) -> str:
     cache = Path(engines.__file__).parent / "__pycache__"
     if any(cache.glob(f"{compiled[name]}.*.nbi")):
         return ""
-    return f"First run with '{name}': its engine is being compiled, about 20 s, once."
+    once = ", once" if keeps_on_disk() else ""
+    return f"First run with '{name}': its engine is being compiled, about 20 s{once}."

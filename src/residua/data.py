@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from residua.checks import one_of
 from residua.copies import find_copies
-from residua.errors import InputError, did_you_mean, plural, short
+from residua.errors import InputError, did_you_mean, plural, short, text_of
 from residua.frames import Frame
 from residua.reading import Column, columns_of, frame_of, is_gap, vector
 
@@ -112,10 +113,9 @@ class Dataset:
         Copies of rows become clusters where none are given, unless `copies` says to leave them.
         `keep_frame` keeps the columns as they came beside the numbers, as `frame`.
         """
-        if task not in TASKS:
-            raise InputError(f"task={task!r} is not known.{did_you_mean(task, TASKS)}")
+        task, groups = one_of("task", task, TASKS), named_groups(groups)
         table = columns_of(X)
-        target = y if isinstance(y, str) else str(getattr(y, "name", None) or "y")
+        target = text_of(y) if isinstance(y, str) else _name_of(y)
         for name, given in {"sample_weight": sample_weight, "clusters": clusters}.items():
             if isinstance(given, str) and isinstance(y, str) and given == y:
                 raise InputError(f"{name}='{short(y)}' is the target. Name another column.")
@@ -127,7 +127,7 @@ class Dataset:
         _check_size(table, n_rows)
         codes, classes = _target(target, y, n_rows, task)
         encoded = {name: _encode(name, values) for name, values in table.items()}
-        parts = _grouped(encoded, groups or {})
+        parts = _grouped(encoded, groups)
         X_columns, holes, features = _laid_out(parts, n_rows)
         weights = _weights(sample_weight, n_rows, cure)
         own, n_copies = _clusters(clusters, n_rows), 0
@@ -150,7 +150,7 @@ class Dataset:
                 *_note_of_clusters(own),
             ),
             levels=_levels(parts),
-            frame=_frame(X, list(table), features, groups or {}) if keep_frame else None,
+            frame=_frame(X, list(table), features, groups) if keep_frame else None,
         )
 
     @property
@@ -262,15 +262,20 @@ def _frame(
     groups: Mapping[str, Sequence[str]],
 ) -> Frame:
     """Return these columns of the table as they came, and which each feature owns."""
-    members = _named_groups(groups)
-    owned = {f.name: tuple(members.get(f.name, [f.name])) for f in features}
+    owned = {f.name: tuple(groups.get(f.name, [f.name])) for f in features}
     return Frame(frame_of(X)[names], owned, tuple(names))
+
+
+def _name_of(y: Any) -> str:
+    name = getattr(y, "name", None)
+    return "y" if is_gap(name) or not name else text_of(name)
 
 
 def _taken(table: dict[str, Column], given: Any) -> Any:
     """Return a column taken out of the table where a name was given, else what was given."""
     if not isinstance(given, str):
         return given
+    given = text_of(given)
     if given not in table:
         raise InputError(f"There is no column '{short(given)}'.{did_you_mean(given, table)}")
     return table.pop(given)
@@ -418,7 +423,6 @@ def _grouped(
     encoded: Mapping[str, _Encoded], groups: Mapping[str, Sequence[str]]
 ) -> dict[str, tuple[str, list[_Encoded]]]:
     """Return feature name → (kind, its members), a group standing where its first member stood."""
-    groups = _named_groups(groups)
     owner: dict[str, str] = {}
     for group, members in groups.items():
         _check_group(group, members, encoded, owner)
@@ -433,15 +437,17 @@ def _grouped(
     return parts
 
 
-def _named_groups(groups: Any) -> dict[str, list[str]]:
+def named_groups(groups: Any) -> dict[str, list[str]]:
     """Return the groups with names as text, as the columns have them, and no member twice."""
+    if groups is None:
+        return {}
     if not isinstance(groups, Mapping):
         raise InputError("groups must name each group, such as {'place': ['lat', 'lon']}.")
     named = {}
     for group, members in groups.items():
         if isinstance(members, str) or not isinstance(members, Iterable):
             members = []
-        named[str(group)] = list(dict.fromkeys(str(member) for member in members))
+        named[text_of(group)] = list(dict.fromkeys(text_of(member) for member in members))
     return named
 
 
@@ -497,14 +503,20 @@ def _levels(parts: Mapping[str, tuple[str, list[_Encoded]]]) -> tuple[Levels, ..
     )
 
 
-def natural(name: str) -> list[tuple[int, int, str]]:
+def natural(name: str) -> list[tuple[int, int, str, str]]:
     """Return a sort key under which x2 comes before x10.
 
     >>> sorted(["x10", "x2", "area"], key=natural)
     ['area', 'x2', 'x10']
     """
     parts = re.split(r"([0-9]+)", name)
-    return [(0, int(p), p) if p.isdigit() and p.isascii() else (1, 0, p) for p in parts if p]
+    return [_number_key(p) if p.isdigit() and p.isascii() else (1, 0, p, "") for p in parts if p]
+
+
+def _number_key(digits: str) -> tuple[int, int, str, str]:
+    """Return a sort key of a number of any length: longer ones are larger."""
+    bare = digits.lstrip("0")
+    return (0, len(bare), bare, digits)
 
 
 def _stacked_holes(holes: list[NDArray[np.bool_] | None], n_rows: int) -> NDArray[np.bool_] | None:

@@ -68,6 +68,22 @@ def short(name: str, most: int = 60) -> str:
     return flat if len(flat) <= most else flat[: most - 1] + "…"
 
 
+def text_of(value: object) -> str:
+    """Return a value as text that every file can hold.
+
+    Half a character (a lone surrogate, as in names of files that are not UTF-8) is shown as its
+    code, and a number of more digits than Python writes in full in base 16.
+
+    >>> text_of(3), text_of("caf\\udce9")
+    ('3', 'caf\\\\udce9')
+    """
+    try:
+        text = str(value)
+    except Exception:  # of thousands of digits, or an object that has no text
+        text = hex(value) if isinstance(value, int) else type(value).__name__
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
 def visible(text: str) -> str:
     """Return the text with what would move a cursor, turn letters round or hide as its code.
 
@@ -91,9 +107,11 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
     >>> did_you_mean("prize", ["price", "area"])
     " Did you mean 'price'?"
     """
-    known = list(known)
-    near = [f"'{short(match)}'" for match in get_close_matches(str(name), known, n=2, cutoff=0.5)]
-    return f" Did you mean {' or '.join(near)}?" if near else f" There are {listed(known)}."
+    known, name = list(known), text_of(name)[:200]
+    near = [f"'{short(match)}'" for match in get_close_matches(name, known, n=2, cutoff=0.5)]
+    if near:
+        return f" Did you mean {' or '.join(near)}?"
+    return f" There are {listed(known)}." if known else " There are none."
 
 
 class StoreError(RuntimeError):

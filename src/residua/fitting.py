@@ -24,7 +24,7 @@ ENGINES = {
     "surfaces": "surfaces",
 }
 # Those among them, and those that choose among them, that are slow without numba.
-COMPILED = frozenset({"auto", "boosting", "kernel", "network"})
+COMPILED = frozenset({"auto", "boosting", "forest", "kernel", "network"})
 
 
 def engine_for(plan: Plan) -> Any:

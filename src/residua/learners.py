@@ -7,16 +7,20 @@ into a fresh `Model` for each fit. Defaults are those of the R packages in the p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residua.errors import InputError, MissingExtra, is_whole, short
+from residua.checks import plain_all, shown
+from residua.errors import InputError, MissingExtra, is_whole
 from residua.estimators import Model
 from residua.naming import read_call, with_settings
+
+# A larger setting is a slip: more trees than this fill the memory.
+LARGEST, MOST = 1e100, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,10 @@ class Learner:
     is_linear: ClassVar[bool] = False
     # Whether columns are chosen for x_j and y together (`Fit.beside`).
     chooses_jointly: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            object.__setattr__(self, each.name, plain_all(getattr(self, each.name)))
 
     @property
     def takes_gaps(self) -> bool:
@@ -102,6 +110,7 @@ class Linear(Learner):
     ridge: float = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _at_least(self, 0.0, "ridge")
 
     def model(self, fit: Fit) -> Model:
@@ -164,10 +173,13 @@ class Splines(Learner):
     curves: int = 9
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _whole(self, "curves")
         if isinstance(self.df, list):
             object.__setattr__(self, "df", tuple(self.df))
-        if self.df != "gcv" and not isinstance(self.df, tuple):
+        if isinstance(self.df, tuple):
+            _each_at_least(self, 0, "df")
+        elif not (isinstance(self.df, str) and self.df == "gcv"):
             _at_least(self, 1, "df")
 
     def model(self, fit: Fit) -> Model:
@@ -220,6 +232,7 @@ class Boosting(Learner):
     min_node: int = 10
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _whole(self, "trees", "splits", "min_node")
         _at_least(self, 1e-6, "shrinkage", "bag")
         if self.bag > 1:
@@ -241,6 +254,7 @@ class Forest(Learner):
     min_node: int = 5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _whole(self, "trees", "min_node")
 
     def model(self, fit: Fit) -> Model:
@@ -261,12 +275,13 @@ class Kernel(Learner):
     kind: str = "svr"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _at_least(self, 1e-12, "C")
         _at_least(self, 0.0, "epsilon")
         if self.sigma is not None:
             _at_least(self, 1e-12, "sigma")
-        if self.kind not in ("svr", "ridge"):
-            raise InputError(f"Kernel(kind={self.kind!r}) is not known. Use 'svr' or 'ridge'.")
+        if not isinstance(self.kind, str) or self.kind not in ("svr", "ridge"):
+            raise InputError(f"Kernel(kind={shown(self.kind)}) is not known. Use 'svr' or 'ridge'.")
 
     def model(self, fit: Fit) -> Model:
         from residua.estimators.kernel import KernelMachine
@@ -287,12 +302,14 @@ class Network(Learner):
     epochs: int = 200
 
     def __post_init__(self) -> None:
-        width = (self.hidden,) if isinstance(self.hidden, int) else tuple(self.hidden)
-        object.__setattr__(self, "hidden", width)
-        if not width or min(width) < 1:
+        super().__post_init__()
+        given: Any = self.hidden
+        width = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+        if not width or not all(is_whole(one) and 1 <= one <= MOST for one in width):
             raise InputError(
-                f"Network(hidden={width}) needs at least one layer of width 1 or more."
+                f"Network(hidden={shown(width)}) needs at least one layer of width 1 to {MOST:,}."
             )
+        object.__setattr__(self, "hidden", width)
         _whole(self, "batch", "epochs")
         _at_least(self, 1e-12, "lr")
         _at_least(self, 0.0, "weight_decay")
@@ -354,8 +371,9 @@ class Estimator(Learner):
     frames: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.frames not in (None, True, False):
-            raise InputError(f"Estimator(frames={self.frames!r}) must be True, False or None.")
+        super().__post_init__()
+        if self.frames is not None and not isinstance(self.frames, bool):
+            raise InputError(f"Estimator(frames={shown(self.frames)}) must be True, False or None.")
 
     def __repr__(self) -> str:
         shown = repr(self.y) if self.x is None else f"{self.y!r}, x={self.x!r}"
@@ -456,10 +474,11 @@ class Auto(Learner):
     stack: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         given = self.candidates
         if isinstance(given, str) or not isinstance(given, Sequence):
             raise InputError(
-                f"Auto(candidates={short(repr(given))}) must be a list of learners, such as "
+                f"Auto(candidates={shown(given)}) must be a list of learners, such as "
                 "['linear', 'boosting']."
             )
         learners = tuple(dict.fromkeys(get_learner(candidate) for candidate in given))
@@ -467,7 +486,7 @@ class Auto(Learner):
             raise InputError("Auto(candidates=…) cannot hold 'auto' itself: name other learners.")
         object.__setattr__(self, "candidates", learners)
         if not isinstance(self.stack, bool):
-            raise InputError(f"Auto(stack={self.stack!r}) must be True or False.")
+            raise InputError(f"Auto(stack={shown(self.stack)}) must be True or False.")
 
     def __repr__(self) -> str:
         given = [f"candidates={list(self.candidates)}"] if self.candidates else []
@@ -529,7 +548,7 @@ def get_learner(given: Any) -> Learner:
     usable = hasattr(given, "fit") and (hasattr(given, "predict") or hasattr(given, "get_params"))
     if isinstance(given, type) or not usable:
         raise InputError(
-            f"learner={short(repr(given))} is neither a name ({', '.join(LEARNERS)}) nor an object "
+            f"learner={shown(given)} is neither a name ({', '.join(LEARNERS)}) nor an object "
             "with fit and predict."
         )
     return Estimator(given)
@@ -550,20 +569,36 @@ def from_settings(settings: Mapping[str, Any]) -> Learner:
 
 
 def _whole(learner: Learner, *names: str) -> None:
-    """Raise where a setting is not a whole number of at least 1."""
+    """Raise where a setting is not a whole number from 1 to MOST."""
     for name in names:
+        setting = f"{type(learner).__name__}({name}"
         value = getattr(learner, name)
         if not is_whole(value) or value < 1:
-            raise InputError(
-                f"{type(learner).__name__}({name}={value!r}) must be a whole number, 1 or more."
-            )
+            raise InputError(f"{setting}={shown(value)}) must be a whole number, 1 or more.")
+        if value > MOST:
+            raise InputError(f"{setting}={shown(value)}) is too many. Use {MOST:,} or fewer.")
 
 
 def _at_least(learner: Learner, least: float, *names: str) -> None:
-    """Raise where a setting is not a number of at least `least`."""
+    """Raise where a setting is not a finite number of at least `least`."""
     for name in names:
         value = getattr(learner, name)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= least:
+        if not _is_number(value, least):
             raise InputError(
-                f"{type(learner).__name__}({name}={value!r}) must be a number, {least:g} or more."
+                f"{type(learner).__name__}({name}={shown(value)}) must be a number, {least:g} or "
+                "more."
             )
+
+
+def _each_at_least(learner: Learner, least: float, name: str) -> None:
+    """Raise where a setting is not a list of finite numbers of at least `least`."""
+    values = getattr(learner, name)
+    if not values or not all(_is_number(value, least) for value in values):
+        raise InputError(
+            f"{type(learner).__name__}({name}={shown(values)}) must be numbers, {least:g} or more."
+        )
+
+
+def _is_number(value: Any, least: float) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and least <= value < LARGEST

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from residua.checks import plain, shown, whole
 from residua.errors import InputError, did_you_mean, is_whole
 from residua.randomness import stream
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Curve = Callable[[Array], NDArray[Any]]
+MOST_FEATURES, MOST_ROWS, LARGEST_NOISE = 10**6, 10**9, 1e60
 
 
 def straight(x: Array) -> Array:
@@ -107,6 +109,8 @@ class Model:
     terms: tuple[Term, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        for name in ("noise", "n_features", "df"):
+            object.__setattr__(self, name, plain(getattr(self, name)))
         width = _width(self.function, self.covariance, self.n_features)
         object.__setattr__(self, "n_features", width)
         _check_noise(self.noise)
@@ -157,6 +161,7 @@ class Model:
         """Return features and target, the same for the same seed."""
         import pandas as pd
 
+        n_rows, seed = whole("n_rows", n_rows, 1, MOST_ROWS), whole("seed", seed, 0)
         rng = stream(seed, "draw", self.name, *sorted(self.settings.items()))
         X = self.features(rng, n_rows)
         y = self.mean(X) + self.noise * rng.standard_normal(n_rows)
@@ -175,8 +180,8 @@ def _correlated(Z: Array, covariance: Array) -> Array:
 
 def _width(function: Function, covariance: Array | None, n_features: int) -> int:
     """Return the number of features: what was said, or the least that the parts need."""
-    if n_features and not (is_whole(n_features) and n_features > 0):
-        raise InputError(f"n_features={n_features!r} must be a whole number above 0.")
+    if not is_whole(n_features) or not 0 <= n_features <= MOST_FEATURES:
+        raise InputError(f"n_features={shown(n_features)} must be a whole number above 0.")
     if n_features:
         return int(n_features)
     if covariance is not None:
@@ -189,19 +194,15 @@ def _width(function: Function, covariance: Array | None, n_features: int) -> int
 
 
 def _check_noise(noise: Any) -> None:
-    try:
-        fine = bool(np.isfinite(noise) and noise > 0)
-    except (TypeError, ValueError):
-        fine = False
-    if not fine:
+    if not isinstance(noise, (int, float)) or not 0 < noise < LARGEST_NOISE:
         raise InputError(
-            f"noise={noise!r} must be a number above 0: the noise's standard deviation."
+            f"noise={shown(noise)} must be a number above 0: the noise's standard deviation."
         )
 
 
 def _check_law(model: Model) -> None:
-    if not model.df > 2:
-        raise InputError(f"df={model.df} must be above 2, or the features have no variance.")
+    if not isinstance(model.df, (int, float)) or not model.df > 2:
+        raise InputError(f"df={shown(model.df)} must be above 2, or the features have no variance.")
     given = [model.covariance is not None, np.isfinite(model.df), model.sampler is not None]
     if sum(given) > 1:
         raise InputError("Give one law of the features: covariance=, df= or sampler=, not two.")

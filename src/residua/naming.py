@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from residua.errors import InputError, did_you_mean
+from residua.errors import InputError, did_you_mean, short
 
 Kind = TypeVar("Kind")
 
@@ -40,7 +40,7 @@ def read_call(text: str, *, what: str, known: Mapping[str, Any]) -> tuple[str, d
     match = re.fullmatch(r"\s*([\w+-]+)\s*(?:\((.*)\))?\s*", text, re.DOTALL)
     name = match[1].lower() if match else text
     if match is None or name not in known:
-        raise InputError(f"There is no {what} '{name}'.{did_you_mean(name, known)}")
+        raise InputError(f"There is no {what} '{short(name)}'.{did_you_mean(name, known)}")
     return name, _arguments(text, match[2] or "", what)
 
 
@@ -50,9 +50,9 @@ def _arguments(text: str, inside: str, what: str) -> dict[str, Any]:
         assert isinstance(call, ast.Call)
         assert not call.args
         return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except (AssertionError, SyntaxError, ValueError):
+    except (AssertionError, SyntaxError, ValueError, RecursionError, MemoryError):
         raise InputError(
-            f"The {what} '{text}' cannot be read. Write it as name(setting=value), "
+            f"The {what} '{short(text)}' cannot be read. Write it as name(setting=value), "
             "such as boosting(trees=200, splits=2)."
         ) from None
 

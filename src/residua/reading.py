@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residua.errors import InputError, listed, plural, short
+from residua.errors import InputError, listed, plural, short, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 NOT_A_TABLE = "X is not a table. Give a dataframe or a two-dimensional array."
+HALF_A_CHARACTER = (
+    "holds text with half a character (a lone surrogate). Mend it first: "
+    "text.encode('utf-8', 'replace').decode()."
+)
 MOST_CELLS = 10**9
 
 
@@ -70,7 +74,7 @@ def _as_pandas(X: Any) -> Any:
     """Return any other dataframe as a pandas frame, by way of lists where pyarrow is missing."""
     import narwhals as nw
 
-    frame = nw.from_native(X)
+    frame = nw.from_native(_renamed(X, _names_of(X)))
     frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     try:
         return frame.to_pandas()
@@ -108,11 +112,13 @@ def _as_frame(X: Any) -> Any:
 
     try:
         frame = pd.DataFrame(X).infer_objects()
+    except UnicodeEncodeError:
+        raise InputError(f"X {HALF_A_CHARACTER}") from None
     except (TypeError, ValueError):
         raise InputError(
             "X has columns of different lengths. Give all of them one length."
         ) from None
-    if isinstance(frame.columns, pd.RangeIndex):
+    if isinstance(frame.columns, pd.RangeIndex) and not isinstance(X, Mapping):
         frame.columns = pd.Index([f"x{j}" for j in range(frame.shape[1])])
     return frame
 
@@ -141,18 +147,34 @@ def _without_mask(array: NDArray[Any]) -> Array:
 
 
 def _frame_columns(X: Any) -> dict[str, Column]:
-    names = _raw_names(X)
-    _check_names(names)
     import narwhals as nw
 
+    clean = _names_of(X)
     try:
-        frame = nw.from_native(X)
+        frame = nw.from_native(_renamed(X, clean))
         if isinstance(frame, nw.LazyFrame):
             frame = frame.collect()
     except TypeError:
         raise InputError(NOT_A_TABLE) from None
-    clean = [_clean_name(name, at) for at, name in enumerate(names)]
     return {name: _series(f"Column '{short(name)}'", frame[:, at]) for at, name in enumerate(clean)}
+
+
+def _names_of(X: Any) -> list[str]:
+    """Return the names of the columns as text, or raise where one stands twice."""
+    names = [_clean_name(name, at) for at, name in enumerate(_raw_names(X))]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(
+            f"X has more than one column called {listed(twice)}. Rename all but one of each."
+        )
+    return names
+
+
+def _renamed(X: Any, names: list[str]) -> Any:
+    """Return a frame with these names where its own are not unique: several may be blank."""
+    if len(set(_raw_names(X))) == len(names):
+        return X
+    return X.rename_columns(names) if hasattr(X, "rename_columns") else X.set_axis(names, axis=1)
 
 
 def _raw_names(X: Any) -> list[Any]:
@@ -165,16 +187,8 @@ def _raw_names(X: Any) -> list[Any]:
 
 
 def _clean_name(name: Any, at: int) -> str:
-    return str(name) if str(name).strip() else f"(column {at + 1})"
-
-
-def _check_names(names: list[Any]) -> None:
-    counts = Counter(_clean_name(name, at) for at, name in enumerate(names))
-    twice = [name for name, count in counts.items() if count > 1]
-    if twice:
-        raise InputError(
-            f"X has more than one column called {listed(twice)}. Rename all but one of each."
-        )
+    text = text_of(name)
+    return text if text.strip() else f"(column {at + 1})"
 
 
 def _series(what: str, series: Any) -> Column:
@@ -183,7 +197,7 @@ def _series(what: str, series: Any) -> Column:
 
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
-        return Column(np.asarray(series.cast(nw.Float64).to_numpy(), dtype=float))
+        return Column(_floats(series))
     if dtype in (nw.Categorical, nw.Enum):
         return Column(_labels(series.to_list()), is_label=True)
     if dtype == nw.Date or dtype == nw.Datetime:
@@ -195,17 +209,26 @@ def _series(what: str, series: Any) -> Column:
     return objects(what, series.to_list())
 
 
+def _floats(series: Any) -> Array:
+    import narwhals as nw
+
+    try:
+        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=float)
+    except ValueError:  # Arrow refuses whole numbers beyond 2**53, which others round
+        found = [np.nan if is_gap(value) else float(value) for value in series.to_list()]
+        return np.array(found, dtype=float)
+
+
 def _days(series: Any) -> Array:
     import narwhals as nw
 
     if series.dtype == nw.Date:
         series = series.cast(nw.Datetime("us"))
-    stamps = series.dt.timestamp("us").cast(nw.Float64).to_numpy()
-    return np.asarray(stamps, dtype=float) / 86_400e6
+    return _floats(series.dt.timestamp("us")) / 86_400e6
 
 
 def _labels(values: Iterable[Any]) -> NDArray[Any]:
-    return np.array([None if is_gap(v) else str(v) for v in values], dtype=object)
+    return np.array([None if is_gap(v) else text_of(v) for v in values], dtype=object)
 
 
 def is_gap(value: Any) -> bool:
@@ -215,6 +238,8 @@ def is_gap(value: Any) -> bool:
         return bool(value != value)
     except (TypeError, ArithmeticError):
         return True  # pandas' NA and a signalling Decimal refuse to be compared
+    except Exception:
+        return False  # an object that cannot be compared is there all the same
 
 
 def objects(what: str, values: list[Any]) -> Column:
@@ -226,7 +251,7 @@ def objects(what: str, values: list[Any]) -> Column:
             raise InputError(f"{what} holds complex numbers. Split it into two columns of numbers.")
     gaps = [is_gap(v) for v in values]
     there = [v for v, gap in zip(values, gaps, strict=True) if not gap]
-    texts = [str(v) for v in there if _number(v) is None]
+    texts = [text_of(v) for v in there if _number(v) is None]
     if not texts:
         numbers = [None if gap else _number(v) for v, gap in zip(values, gaps, strict=True)]
         was_text = any(isinstance(v, str) for v in there)
@@ -305,4 +330,8 @@ def _array_vector(what: str, values: Any) -> Column:
     import narwhals as nw
     import pandas as pd
 
-    return _series(what, nw.from_native(pd.Series(array), series_only=True))
+    try:
+        series = pd.Series(array)
+    except UnicodeEncodeError:
+        raise InputError(f"{what} {HALF_A_CHARACTER}") from None
+    return _series(what, nw.from_native(series, series_only=True))

@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residua.assess import Job, prepare
+from residua.checks import plain_all, reporter, whole
 from residua.data import Dataset, Feature, Rows, is_constant
 from residua.engines import Plan, Progress
-from residua.errors import InputError, is_whole, short
+from residua.errors import InputError, short, text_of
 from residua.learners import Learner, get_learner
 from residua.naming import split_names
 from residua.randomness import seed_of
@@ -39,6 +40,7 @@ Flags = NDArray[np.bool_]
 EVERYTHING = "all features"
 # A feature is stable if it is so in more than this share of the draws.
 MOST_DRAWS = 0.5
+MOST_SEEDS = 10_000
 FRAMES = ("table", "frequencies", "draws", "errors")
 
 
@@ -82,9 +84,10 @@ def refit(
     >>> found.table[["learner", "method"]].to_numpy().tolist()
     [['linear', 'gcm'], ['linear', 'all features']]
     """
-    if not is_whole(seeds) or seeds < 1:
-        raise InputError(f"seeds={seeds!r} must be a whole number of fold draws, 1 or more.")
-    Rule(folds=folds, threshold=threshold)  # says what is wrong before anything is run
+    what = "a whole number of fold draws, 1 or more"
+    seeds, seed = whole("seeds", seeds, 1, MOST_SEEDS, what), whole("seed", seed, 0)
+    # Says what is wrong before anything is run.
+    folds, progress = Rule(folds=folds, threshold=threshold).folds, reporter(progress)
     check_options(options, own=("learners", "methods"))
     runs: list[_Run] = []
     named = name_learners(learners)
@@ -107,6 +110,7 @@ def name_learners(given: Any) -> dict[str, Learner]:
     >>> list(name_learners("linear, boosting, boosting(splits=4)"))[:2]
     ['linear', 'boosting']
     """
+    given = plain_all(given) if isinstance(given, np.ndarray) else given
     if isinstance(given, str):
         given = split_names(given)
     elif not isinstance(given, (Mapping, Sequence)):
@@ -114,7 +118,7 @@ def name_learners(given: Any) -> dict[str, Learner]:
     if not given:
         raise InputError("learners names none. Give one or more, such as 'linear,boosting'.")
     if isinstance(given, Mapping):
-        return {str(name): get_learner(value) for name, value in given.items()}
+        return {text_of(name): get_learner(value) for name, value in given.items()}
     named: dict[str, Learner] = {}
     for one in given:
         learner = get_learner(one)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from residua.errors import InputError, did_you_mean
+from residua.checks import one_of
 
 Array = NDArray[np.float64]
 
@@ -16,11 +16,8 @@ def adjust(p_values: Array, correction: str) -> Array:
     >>> adjust(np.array([0.01, 0.02, 0.5]), "bh").tolist()
     [0.03, 0.03, 0.5]
     """
-    if not isinstance(correction, str) or correction not in CORRECTIONS:
-        raise InputError(
-            f"correction={correction!r} is not known.{did_you_mean(str(correction), CORRECTIONS)}"
-        )
-    adjusted = CORRECTIONS[correction](np.asarray(p_values, dtype=float))
+    correct = CORRECTIONS[one_of("correction", correction, CORRECTIONS)]
+    adjusted = correct(np.asarray(p_values, dtype=float))
     return np.asarray(np.minimum(1.0, adjusted))
 
 

@@ -19,8 +19,9 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from residua.assess import assess
-from residua.data import MIN_ROWS
-from residua.errors import InputError, is_whole, listed, plural
+from residua.checks import plain, shown
+from residua.data import MIN_ROWS, named_groups
+from residua.errors import InputError, is_whole, listed, plural, text_of
 from residua.naming import split_names
 from residua.result import Result
 from residua.stability import Stability, check_options, stability
@@ -93,7 +94,7 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 "sample_weight is zero in every row. Give the rows that count a weight."
             )
         result = self._run(X, y, sample_weight=sample_weight, clusters=groups)
-        self._owners = _owners(_names(X), result.features, self.feature_groups or {})
+        self._owners = _owners(_names(X), result.features, named_groups(self.feature_groups))
         self._keep(result)
         return self
 
@@ -343,24 +344,34 @@ def _settings(selector: Any) -> dict[str, Any]:
         settings["top"] = selector.top
     settings["groups"] = selector.feature_groups
     settings["seed"] = _seed(selector.random_state)
-    check_options(selector.options or {})
-    return {**settings, **(selector.options or {})}
+    options = {} if selector.options is None else selector.options
+    if not isinstance(options, Mapping):
+        raise InputError(f"options={shown(options)} must be such as {{'validity': 'zipper'}}.")
+    check_options(options)
+    return {**settings, **options}
 
 
 def _one(method: Any) -> list[str]:
     """Return the one method in a list."""
+    method = plain(method)
     if not isinstance(method, str) or method == "default" or len(split_names(method)) > 1:
-        raise InputError(f"method={method!r} must be one name, such as 'gcm'.")
+        raise InputError(f"method={shown(method)} must be one name, such as 'gcm'.")
     return [method]
 
 
 def _seed(random_state: Any) -> int:
     """Return a whole number as it is, and one drawn from anything else."""
+    random_state = plain(random_state)
     if is_whole(random_state):
         return int(random_state)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError:
+        raise InputError(
+            f"random_state={shown(random_state)} must be a whole number, a generator or None."
+        ) from None
 
 
 def _is_frame(X: Any) -> bool:
@@ -372,7 +383,7 @@ def _names(X: Any) -> list[str]:
     """Return the names of the columns, as `assess` calls them."""
     if not _is_frame(X):
         return [f"x{j}" for j in range(X.shape[1])]
-    return [str(name) for name in getattr(X, "column_names", X.columns)]
+    return [text_of(name) for name in getattr(X, "column_names", X.columns)]
 
 
 def _owners(
@@ -383,7 +394,7 @@ def _owners(
     Features stand in the order of their columns, a group where its first column stood, so they are
     counted off and not looked up: a column without a name has another in the result.
     """
-    group_of = {str(column): str(group) for group in groups for column in groups[group]}
+    group_of = {column: group for group in groups for column in groups[group]}
     place: dict[str, int] = {}
     owners = []
     for at, name in enumerate(names):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from residua.checks import shown
 from residua.data import MIN_CLUSTERS, Dataset, Rows
 from residua.errors import InputError, plural, short
 from residua.randomness import seed_of
@@ -22,7 +23,7 @@ def make_splits(data: Dataset, splits: Any, seed: int, repeat: int = 0) -> list[
     """Return (train, test) rows: 5 cross-fits, 0.33 holds out a third, "none" is in sample."""
     if isinstance(splits, str):
         if splits != "none":
-            raise InputError(f"splits={splits!r} is not known. Use a number or 'none'.")
+            raise InputError(f"splits={shown(splits)} is not known. Use a number or 'none'.")
         everything = np.arange(data.n_rows, dtype=np.intp)
         return [(everything, everything)]
     if isinstance(splits, (bool, np.bool_)) or splits is None:
@@ -58,11 +59,12 @@ def _folds(data: Dataset, count: int, random_state: int) -> Any:
     from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
     if count < 2:
-        raise InputError(f"splits={count} is too few: use 2 folds or more, or 'none'.")
+        raise InputError(f"splits={shown(count)} is too few: use 2 folds or more, or 'none'.")
     units = data.n_rows if data.clusters is None else len(np.unique(data.clusters))
     if count > units // 2:
         there = plural(units, "row" if data.clusters is None else "cluster")
-        raise InputError(f"splits={count} is too many for {there}. Use {units // 2} or fewer.")
+        most = f"Use {units // 2} or fewer."
+        raise InputError(f"splits={shown(count)} is too many for {there}. {most}")
     unit = _units_of_classes(data)
     if unit is not None:
         _check_classes(data, unit, count)

@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residua.assess import Job, assess, prepare
+from residua.checks import one_of, plain, reporter, shown, whole
 from residua.data import MIN_CLUSTERS, MIN_ROWS, Dataset, Feature, Rows, is_constant
 from residua.engines import Progress
-from residua.errors import InputError, NothingFitted, did_you_mean, is_whole, listed, plural, short
+from residua.errors import InputError, NothingFitted, did_you_mean, listed, plural, short
 from residua.randomness import seed_of, stream
 from residua.result import plain_table
 from residua.splits import Fold, by_appearance, make_splits
@@ -45,6 +46,7 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 SCHEMES = ("folds", "half_samples")
+MOST_PAIRS = 100_000
 # A half of the smallest table that `assess` takes.
 LEAST_ROWS = MIN_ROWS // 2
 # An adjusted p-value of these is never below the raw one, so a null passes at most at alpha.
@@ -95,11 +97,11 @@ def stability(
     >>> {"x5", "x6", "x7", "x8"} <= set(found.selected["gcm"])
     True
     """
-    rule = Rule(scheme, folds, pairs, threshold)
+    rule, progress = Rule(scheme, folds, pairs, threshold), reporter(progress)
     check_options(options)
-    _check_splits(options.get("splits", 5))
+    _check_splits(plain(options.get("splits", 5)))
     job = prepare(X, y, learner=learner, methods=method, seed=seed, n_jobs=n_jobs, **options)
-    samples = rule.samples(job.data, seed)
+    samples = rule.samples(job.data, job.options.seed)
     runs = []
     for run in _runs(job, samples, rule.scheme):
         runs.append(run)
@@ -120,18 +122,20 @@ class Rule:
     threshold: float = 0.8
 
     def __post_init__(self) -> None:
-        if self.scheme not in SCHEMES:
-            hint = did_you_mean(self.scheme, SCHEMES)
-            raise InputError(f"scheme={self.scheme!r} is not known.{hint}")
-        for name, least in {"folds": 2, "pairs": 1}.items():
-            value = getattr(self, name)
-            if not is_whole(value) or value < least:
-                raise InputError(f"{name}={value!r} must be a whole number, {least} or more.")
-        if not isinstance(self.threshold, Real) or not 0.5 < float(self.threshold) <= 1:
+        threshold = plain(self.threshold)
+        if not isinstance(threshold, (int, float)) or not 0.5 < threshold <= 1:
             raise InputError(
-                f"threshold={self.threshold!r} must be a share above 0.5 and at most 1, such as "
+                f"threshold={shown(threshold)} must be a share above 0.5 and at most 1, such as "
                 "0.8."
             )
+        checked = {
+            "scheme": one_of("scheme", self.scheme, SCHEMES),
+            "folds": whole("folds", self.folds, 2),
+            "pairs": whole("pairs", self.pairs, 1, MOST_PAIRS),
+            "threshold": threshold,
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @property
     def count(self) -> int:
@@ -167,7 +171,7 @@ def _folds(data: Dataset, count: int, seed: int) -> list[Fold]:
     units = data.n_rows if data.clusters is None else int(data.clusters.max()) + 1
     if count > units // 2:
         unit = plural(units, "row" if data.clusters is None else "cluster")
-        raise InputError(f"folds={count} is too many for {unit}. Use {units // 2} or fewer.")
+        raise InputError(f"folds={shown(count)} is too many for {unit}. Use {units // 2} or fewer.")
     return make_splits(data, count, seed_of(seed, "stability", "folds"))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 SEPARATORS = ",;\t|"
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".data")
 PARQUET_ENDINGS = (".parquet", ".pq")
+PARQUET_MARK = b"PAR1"
+STANDARD_INPUT = ("-", "/dev/stdin")
 # Full-width signs start a formula too where a spreadsheet is set to Chinese or Japanese.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 BLANKS = " \u00a0\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\ufeff\0"
@@ -27,6 +31,8 @@ DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
 def read_table(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
     """Return a file's table, and what was done to read it."""
     path = Path(path)
+    if _is_stream(path):
+        return _read_text(path, _streamed(path))
     _check_file(path)
     ending = path.suffix.lower()
     if ending in PARQUET_ENDINGS:
@@ -34,7 +40,30 @@ def read_table(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
     if ending not in TEXT_ENDINGS:
         known = ", ".join((*TEXT_ENDINGS, *PARQUET_ENDINGS))
         raise InputError(f"{path} does not end in one of {known}. Convert or rename it.")
-    return _read_text(path)
+    return _read_text(path, path.read_bytes())
+
+
+def _is_stream(path: Path) -> bool:
+    """Return whether a table comes down a pipe: -, /dev/stdin or <(command)."""
+    try:
+        return str(path) in STANDARD_INPUT or path.is_fifo()
+    except OSError:
+        return False
+
+
+def _streamed(path: Path) -> bytes:
+    """Return all that a pipe holds."""
+    if str(path) not in STANDARD_INPUT:
+        raw = path.read_bytes()
+    elif sys.stdin is None or sys.stdin.isatty():
+        raise InputError(f"{path}: there is no table on standard input. Pipe one in as CSV.")
+    else:
+        raw = sys.stdin.buffer.read()
+    if not raw:
+        raise InputError(f"{path} is empty. Give a table with a header and rows.")
+    if raw.startswith(PARQUET_MARK):
+        raise InputError(f"{path} holds Parquet, which cannot be piped. Give the path of a file.")
+    return raw
 
 
 def without_columns(frame: pd.DataFrame, names: str) -> pd.DataFrame:
@@ -87,8 +116,9 @@ def read_groups(path: Path | None) -> dict[str, list[str]] | None:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f'{path} is not TOML such as place = ["lat", "lon"] ({error}).') from error
+    except (ValueError, RecursionError) as error:
+        why = short(str(error), 150)
+        raise InputError(f'{path} is not TOML such as place = ["lat", "lon"] ({why}).') from error
     groups: dict[str, list[str]] = found.get("groups", found)
     return groups
 
@@ -98,7 +128,8 @@ def _check_file(path: Path) -> None:
         if path.is_dir():
             raise InputError(f"{path} is a folder. Give the path of a table.")
         if not path.is_file():
-            raise InputError(f"There is no file {path}. Check the path.")
+            what = f"{path} is no file" if path.exists() else f"There is no file {path}"
+            raise InputError(f"{what}. Check the path.")
         with path.open("rb") as file:
             if not file.read(1):
                 raise InputError(f"{path} is empty. Give a table with a header and rows.")
@@ -126,11 +157,12 @@ def _read_parquet(path: Path) -> Any:
     raise MissingExtra("Reading Parquet", "polars")
 
 
-def _read_text(path: Path) -> tuple[pd.DataFrame, list[str]]:
-    text, notes = _decoded(path)
+def _read_text(path: Path, raw: bytes) -> tuple[pd.DataFrame, list[str]]:
+    text, notes = _decoded(path, raw)
     try:
-        separator = _separator(text)
-        names = _header(path, text, separator)
+        with _cells_as_long_as(text):
+            separator = _separator(text)
+            names = _header(path, text, separator)
     except csv.Error as error:
         raise _unreadable(path, error) from error
     decimal = "," if _has_decimal_commas(text, separator) else "."
@@ -171,9 +203,9 @@ def _reason(error: Exception) -> str:
     return short(text or type(error).__name__, 150).rstrip(".")
 
 
-def _decoded(path: Path) -> tuple[str, list[str]]:
+def _decoded(path: Path, raw: bytes) -> tuple[str, list[str]]:
     """Return the file as text with plain line ends, and what its encoding was."""
-    text, notes = _text_of(path.read_bytes())
+    text, notes = _text_of(raw)
     if "\x00" in text:
         raise InputError(
             f"{path} holds NUL bytes, so it is not a text table. Save it again as CSV (UTF-8)."
@@ -199,6 +231,17 @@ def _separator(text: str) -> str:
         return (len(set(counts)) == 1 and counts[0] > 1, counts[0] if counts else 0)
 
     return max(SEPARATORS, key=cells)
+
+
+@contextmanager
+def _cells_as_long_as(text: str) -> Iterator[None]:
+    """Let a cell be as long as the text: with the wrong separator, a line is one cell."""
+    usual = csv.field_size_limit()
+    csv.field_size_limit(max(usual, min(len(text) + 1, 2**31 - 1)))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(usual)
 
 
 def _filled_lines(text: str) -> Iterable[str]:

@@ -170,3 +170,10 @@ def test_curves_of_one_column_start_with_a_constant_and_a_line():
     assert curves.values[:, 0] == pytest.approx(np.ones(50))
     assert abs(np.corrcoef(curves.values[:, 1], x)[0, 1]) == pytest.approx(1)
     assert curves.rough[:3] == pytest.approx([0, 0, 1])
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_where_no_column_varies_the_answer_is_the_mean(n_columns):
+    y = np.arange(30.0)
+    model = SurfacesModel().fit(np.ones((30, n_columns)), y)
+    np.testing.assert_allclose(model.predict(np.zeros((4, n_columns))), y.mean())

@@ -1,6 +1,10 @@
 """Pictures draw what the tables say, and the same picture is the same bytes."""
 
+import subprocess
+import sys
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import residua
@@ -55,8 +59,6 @@ def test_a_point_lies_at_its_efficiency(result):
 
 def test_names_with_dollars_are_names(small_data, tmp_path):
     X, y = small_data
-    import pandas as pd
-
     frame = pd.DataFrame(X, columns=["a$b$", "价格", "c_d^e", "<x>"])
     table = residua.efficiency(assess(frame, y, learner="linear"))
     plots.save(plots.efficiencies(table), tmp_path / "odd.svg")
@@ -154,3 +156,42 @@ def test_colours_differ_for_eyes_that_lack_a_cone():
     for seen in (np.eye(3), protan, deutan):
         shown = [seen @ np.array(to_rgb(c)) ** 2.2 for c in COLOURS]
         assert min(np.abs(a - b).max() for a, b in combinations(shown, 2)) > 0.04
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_shows_the_picture(name, pictures):
+    assert pictures[name]()._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_notebook_shows_panels_of_studies_too():
+    table = pd.DataFrame(
+        {"learner": ["a", "b"], "method": "gcm", "feature": "x", "frequency": [0.5, 1.0]}
+    )
+    assert plots.selection_rates(table)._repr_png_().startswith(b"\x89PNG")
+    part = pd.DataFrame({"method": ["gcm"], "feature": ["x"], "p_mean": [0.5], "p_sd": [0.1]})
+    assert plots.p_value_panels({"a": part})._repr_png_().startswith(b"\x89PNG")
+
+
+def test_what_ipython_displays_is_the_picture(result):
+    formatters = pytest.importorskip("IPython.core.formatters")
+    shown, _ = formatters.DisplayFormatter().format(plots.forest(result))
+    assert shown["image/png"].startswith(b"\x89PNG")
+
+
+def test_axes_of_the_users_own_are_drawn_on_and_given_back(result):
+    from matplotlib.figure import Figure
+
+    own = Figure().add_subplot()
+    assert plots.forest(result, ax=own) is own
+
+
+def test_pictures_leave_no_window_open(result):
+    plots.forest(result)._repr_png_()
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, residua.plots; print('matplotlib' in sys.modules)"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "False"
+    from matplotlib import pyplot
+
+    assert pyplot.get_fignums() == []

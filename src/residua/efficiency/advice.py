@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from residua.checks import confidence_level, whole
 from residua.efficiency.empirical import (
     UNDEFINED,
     Assumption,
@@ -24,7 +25,7 @@ from residua.efficiency.empirical import (
     log_variability_influence,
     signal,
 )
-from residua.errors import InputError, is_whole
+from residua.errors import InputError
 from residua.inference import quantile
 from residua.randomness import stream
 from residua.result import Result
@@ -36,6 +37,7 @@ Array = NDArray[np.float64]
 
 # Below this squared correlation with x_j an effect is out of GCM's sight (spec C8).
 BLIND = 0.1
+MOST_DRAWS = 1_000_000
 NO_ASSUMPTION = Assumption(UNDEFINED, np.nan, np.nan, np.nan)
 
 
@@ -75,10 +77,8 @@ def efficiency(
     tests = list(result.scores)
     if len(tests) < 2:
         raise InputError("An efficiency compares two tests; assess with methods=['gcm', 'loco'].")
-    if not is_whole(bootstrap) or bootstrap < 0:
-        raise InputError(f"bootstrap={bootstrap!r} must be a number of draws, 0 for none.")
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence={confidence!r} must lie between 0 and 1.")
+    bootstrap = whole("bootstrap", bootstrap, 0, MOST_DRAWS, "a number of draws, 0 for none")
+    confidence, seed = confidence_level(confidence), whole("seed", seed, 0)
     lines = {(line["method"], line["feature"]): line for line in result.lines}
     rows = []
     for j, feature in enumerate(result.features):

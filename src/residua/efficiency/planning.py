@@ -7,16 +7,18 @@ one by the error of one coefficient, σ²/n, where σ² is the noise and n the t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from residua.checks import between_0_and_1, confidence_level, plain, plain_all, shown
 from residua.efficiency.empirical import interval, log_variability_influence, signal
-from residua.errors import InputError, did_you_mean, is_whole
+from residua.errors import InputError, did_you_mean, is_whole, text_of
 from residua.inference import quantile
 from residua.model import Model
+from residua.naming import split_names
 from residua.result import Result
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ IN_THEORY = {
     "pcm": "rv_pcm",
 }
 CORRECTIONS = ("none", "bonferroni", "bh")
+MOST_ROWS = 10**15
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,8 @@ def plan(
     """
     import pandas as pd
 
-    _check(power=power, alpha=alpha, confidence=confidence)
+    power, alpha = between_0_and_1("power", power), between_0_and_1("alpha", alpha)
+    confidence = confidence_level(confidence)
     tests = _tests(source, methods, splits, confidence)
     rows = []
     for test in tests:
@@ -138,10 +142,11 @@ def power_at(
     """
     import pandas as pd
 
-    _check(alpha=alpha)
-    sizes = [n_rows] if isinstance(n_rows, int) else list(n_rows)
-    if not sizes or not all(is_whole(size) and size > 0 for size in sizes):
-        raise InputError(f"n_rows={n_rows!r} must be a number of rows, or several.")
+    alpha, given = between_0_and_1("alpha", alpha), plain_all(n_rows)
+    several = isinstance(given, Iterable) and not isinstance(given, (str, bytes))
+    sizes = [plain(size) for size in given] if several else [given]
+    if not sizes or not all(is_whole(size) and 0 < size <= MOST_ROWS for size in sizes):
+        raise InputError(f"n_rows={shown(n_rows)} must be a number of rows, or several.")
     tests = _tests(source, methods, splits, 0.95)
     return pd.DataFrame(
         [
@@ -195,18 +200,13 @@ def rows_for(test: Planned, variability: float, *, power: float, level: float) -
     return float(np.ceil(high))
 
 
-def _check(**given: float) -> None:
-    for name, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-            raise InputError(f"{name}={value!r} must lie between 0 and 1.")
-
-
 def _level(tests: Sequence[Planned], method: str, alpha: float, correction: str) -> float:
     """Return the level that one test is held to."""
-    if correction not in CORRECTIONS:
+    correction = plain(correction)
+    if not isinstance(correction, str) or correction not in CORRECTIONS:
         raise InputError(
-            f"correction={correction!r} cannot be planned for."
-            f"{did_you_mean(str(correction), CORRECTIONS)}"
+            f"correction={shown(correction)} cannot be planned for."
+            f"{did_you_mean(text_of(correction), CORRECTIONS)}"
         )
     own = [test for test in tests if test.method == method]
     if correction == "none":
@@ -255,7 +255,13 @@ def _of_model(model: Model, methods: Sequence[str], splits: float | int) -> list
     """Return what each test says of each feature of a model, at its true regressions."""
     from residua.efficiency import theory
 
-    for method in methods:
+    methods = plain_all(methods)
+    if isinstance(methods, str):
+        methods = split_names(methods)
+    if not isinstance(methods, Sequence) or not methods:
+        known = ", ".join(IN_THEORY)
+        raise InputError(f"methods={shown(methods)} names no test to plan for. There are {known}.")
+    for method in map(text_of, methods):
         if method not in IN_THEORY:
             raise InputError(
                 f"There is no theory of '{method}' to plan with.{did_you_mean(method, IN_THEORY)}"
@@ -279,8 +285,9 @@ def _of_model(model: Model, methods: Sequence[str], splits: float | int) -> list
 
 def _shares(splits: float | int) -> tuple[float, float]:
     """Return which share of the rows is tested, and which share a model learns from."""
-    if is_whole(splits) and splits >= 2:
+    splits = plain(splits)
+    if is_whole(splits) and 2 <= splits <= MOST_ROWS:
         return 1.0, 1 - 1 / splits
     if isinstance(splits, float) and 0 < splits < 1:
         return splits, 1 - splits
-    raise InputError(f"splits={splits!r} must be a number of folds or the share held out.")
+    raise InputError(f"splits={shown(splits)} must be a number of folds or the share held out.")

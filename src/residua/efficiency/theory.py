@@ -8,8 +8,9 @@ where the paper and the numbers part.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from residua.checks import plain_all, shown, whole
 from residua.efficiency import formulas
 from residua.efficiency.errata import errata
 from residua.efficiency.moments import Moments, moments
@@ -27,7 +28,7 @@ from residua.efficiency.theorems import (
     single_index,
     theorem_7,
 )
-from residua.errors import InputError, did_you_mean, is_whole
+from residua.errors import InputError, did_you_mean, text_of
 from residua.model import Model
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ __all__ = [
 ]
 
 
+MOST_DRAWS = 10**8
+
+
 def table(
     model: Model, *, features: Sequence[str] | None = None, draws: int = 10_000, seed: int = 0
 ) -> pd.DataFrame:
@@ -75,10 +79,10 @@ def table(
 
     if not isinstance(model, Model):
         raise InputError("theory.table takes a Model. Use residua.scenario(…) or residua.Model(…).")
-    if not (is_whole(draws) and draws >= 100):
-        raise InputError(f"draws={draws!r} must be a whole number of at least 100.")
+    what = "a whole number of at least 100"
+    draws, seed = whole("draws", draws, 100, MOST_DRAWS, what), whole("seed", seed, 0)
     rows = []
-    for name in model.names if features is None else features:
+    for name in model.names if features is None else _named(features):
         if name not in model.names:
             raise InputError(f"There is no feature '{name}'.{did_you_mean(name, model.names)}")
         at = model.names.index(name)
@@ -87,3 +91,11 @@ def table(
             {"feature": name, "active": at in model.active} | formulas.row(found, model.noise)
         )
     return pd.DataFrame(rows)
+
+
+def _named(features: Any) -> list[str]:
+    features = plain_all(features)
+    features = [features] if isinstance(features, str) else features
+    if not isinstance(features, Sequence) or not features:
+        raise InputError(f"features={shown(features)} names none. Give a list, such as ['x1'].")
+    return [text_of(name) for name in features]

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +23,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
+from residua.compiling import has_numba
 from residua.data import as_slice
 from residua.engines import Array, Outcome, Plan, Task, plain
 from residua.estimators.boosting import (
@@ -39,7 +39,7 @@ from residua.estimators.boosting import (
 )
 from residua.learners import Boosting
 
-HAS_NUMBA = find_spec("numba") is not None
+HAS_NUMBA = has_numba()
 if HAS_NUMBA:
     from residua.engines import boosting_bins as binned
     from residua.engines import boosting_kernels as kernels

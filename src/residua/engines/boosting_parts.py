@@ -14,6 +14,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from residua.compiling import OPTIONS, compiled
 from residua.engines.boosting_lanes import DOUBLE_LANES, in_lane, lane, load_from, spread
 from residua.estimators.boosting import FEATHER, FLAT
 
@@ -24,28 +25,27 @@ Mask = NDArray[np.bool_]
 Place = NDArray[np.unsignedinteger[Any]]
 F = TypeVar("F", bound=Callable[..., object])
 
-COMPILED: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 FOR_KERNELS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def kernel(function: F) -> F:
     """Return the function compiled, kept on disk, and free to run beside Python."""
-    return cast(F, numba.njit(cache=True, **COMPILED)(function))
+    return compiled(function)
 
 
 def part(function: F) -> F:
     """Return the function compiled for kernels only, which takes half as long."""
-    return cast(F, numba.njit(**COMPILED, **FOR_KERNELS)(function))
+    return cast(F, numba.njit(**OPTIONS, **FOR_KERNELS)(function))
 
 
 def inner(function: F) -> F:
     """Return a part that becomes a piece of whoever calls it: a call with many arrays is slow."""
-    return cast(F, numba.njit(inline="always", **COMPILED, **FOR_KERNELS)(function))
+    return cast(F, numba.njit(inline="always", **OPTIONS, **FOR_KERNELS)(function))
 
 
 def loose_part(function: F) -> F:
     """Return a part whose sums may be added up in any order, several at a time."""
-    return cast(F, numba.njit(fastmath=True, **COMPILED, **FOR_KERNELS)(function))
+    return cast(F, numba.njit(fastmath=True, **OPTIONS, **FOR_KERNELS)(function))
 
 
 class Models(NamedTuple):

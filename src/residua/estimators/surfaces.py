@@ -183,7 +183,8 @@ class Table:
             COARSE_PENALTY * (rough[self.first][:, :, None] + rough[self.second][:, None]) + TINY
         )
         held = gram.copy()
-        held.reshape(len(held), -1)[:, :: size**2 + 1] += costs.reshape(len(held), -1)
+        # Where no column varies there is no pair, so the sizes have to be said.
+        held.reshape(len(held), size**4)[:, :: size**2 + 1] += costs.reshape(len(held), size**2)
         self.inverse = np.linalg.inv(held)
         self.freedom = np.einsum("kij,kij->k", self.inverse, gram)
 

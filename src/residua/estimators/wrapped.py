@@ -68,13 +68,15 @@ class WrappedEstimator:
         if self.mean_ is not None:
             return self.mean_.predict(np.zeros((len(X), 0)))
         if not self.n_classes:
-            means = np.asarray(self.fitted_[0].predict(X), dtype=float)
+            means = _numbers(self.fitted_[0].predict(X))
             return means[:, 0] if means.shape == (len(X), 1) else means
         if len(self.fitted_) == self.n_classes:
-            return as_chances(np.column_stack([model.predict(X) for model in self.fitted_]))
+            return as_chances(
+                np.column_stack([_numbers(model.predict(X)) for model in self.fitted_])
+            )
         probabilities = np.zeros((len(X), self.n_classes))
         seen = np.asarray(self.fitted_[0].classes_).astype(int)
-        probabilities[:, seen] = self.fitted_[0].predict_proba(X)
+        probabilities[:, seen] = _numbers(self.fitted_[0].predict_proba(X))
         return probabilities
 
     @property
@@ -86,6 +88,18 @@ class WrappedEstimator:
         if len(self.fitted_) > 1 or not is_same_without_unused(model):
             return None
         return np.asarray(model.feature_importances_) > 0
+
+
+def _numbers(predicted: Any) -> Array:
+    """Return a prediction as numbers, or raise; NumPy would just drop what is imaginary."""
+    found = np.asanyarray(predicted)
+    is_complex = found.dtype.kind == "c" or (
+        found.dtype.kind == "O" and any(isinstance(value, complex) for value in found.flat)
+    )
+    if is_complex or found.dtype.kind in "mMV":
+        kind = "complex numbers" if is_complex else f"values of type {found.dtype}"
+        raise TypeError(f"the learner predicted {kind}, not numbers")
+    return np.asarray(np.ma.filled(found.astype(float), np.nan))
 
 
 # Boosters that look at all columns in every tree, and the settings that would change that.

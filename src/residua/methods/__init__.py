@@ -10,8 +10,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from residua.checks import one_of, plain_all, shown
 from residua.engines import Lazy
-from residua.errors import InputError, did_you_mean
+from residua.errors import InputError, text_of
 from residua.inference import Tests
 from residua.methods.dropout import dropout
 from residua.methods.gcm import (
@@ -282,14 +283,15 @@ def get_methods(
     >>> [method.name for method in get_methods("gcm, knockoffs(fdr=0.1)")]
     ['gcm', 'knockoffs(fdr=0.1)']
     """
-    if validity not in VALIDITIES:
-        raise InputError(f"validity={validity!r} is not known.{did_you_mean(validity, VALIDITIES)}")
+    validity, given = one_of("validity", validity, VALIDITIES), shown(names)
+    names = plain_all(names)
     if isinstance(names, str):
         default = IN_SAMPLE_METHODS if in_sample else DEFAULT_METHODS
         names = default if names == "default" else split_names(names)
-    if not isinstance(names, Iterable) or not names:
-        raise InputError(f"methods={names!r} names no test. Choose from {', '.join(METHODS)}.")
-    wanted = [part for name in names for part in (*_parts(str(name)), str(name))]
+    names = [text_of(name) for name in names] if isinstance(names, Iterable) else []
+    if not names:
+        raise InputError(f"methods={given} names no test. Choose from {', '.join(METHODS)}.")
+    wanted = [part for name in names for part in (*_parts(name), name)]
     return [_method(name, validity, paper) for name in dict.fromkeys(wanted)]
 
 

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from residua.checks import whole
 from residua.data import Dataset, is_constant
 from residua.errors import InputError, did_you_mean, is_whole, plural
 from residua.estimators.boosting import GradientBoosting, as_targets, bags, leaf_of_rows, mean
@@ -41,6 +42,9 @@ Flags = NDArray[np.bool_]
 LAMBDAS = 2000.0 ** (-np.arange(500) / 500)
 # A sum of M fractions may miss a limit that it equals by rounding.
 ROUNDING = 1e-12
+
+
+MOST_REPEATS = 10_000
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,7 @@ class Knockoffs:
                 raise InputError(f"{name}={value!r} is not known.{did_you_mean(value, known)}")
         if not is_whole(self.offset) or self.offset not in (0, 1):
             raise InputError(f"offset={self.offset!r} must be 1 (knockoff+) or 0.")
-        if not is_whole(self.repeats) or self.repeats < 1:
-            raise InputError(f"repeats={self.repeats!r} must be a whole number of 1 or more.")
+        whole("repeats", self.repeats, 1, MOST_REPEATS, "a whole number of 1 or more")
 
     def choose(self, data: Dataset, rng: Generator) -> Choice:
         """Return W of each feature, or its e-value over repeats, and which are selected."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residua.plots.saving import COLOURS
+from residua.plots.saving import COLOURS, new_panels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,16 +15,11 @@ if TYPE_CHECKING:
 
 def selection_rates(table: pd.DataFrame, *, threshold: float = 0.8) -> Axes:
     """Return bars of `Refit.frequencies`: a panel a learner, a colour a method, side by side."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     learners = list(table["learner"].drop_duplicates())
     features = list(table["feature"].drop_duplicates())
     methods = list(table["method"].drop_duplicates())
     size = (2.5 + 2.6 * len(learners), 1.4 + 0.3 * len(features))
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(1, len(learners), sharey=True, squeeze=False)[0]
+    panels = new_panels(1, len(learners), size, sharey=True)[0]
     height = 0.8 / len(methods)
     for panel, learner in zip(panels, learners, strict=True):
         for k, method in enumerate(methods):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +24,21 @@ KINDS = (".svg", ".png", ".pdf")
 
 def new_axes(width: float = 7.0, height: float = 4.0) -> Axes:
     """Return axes of a new figure, without a window."""
+    axes: Axes = new_panels(1, 1, (width, height))[0, 0]
+    return axes
+
+
+def new_panels(rows: int, columns: int, size: tuple[float, float], **shared: Any) -> Any:
+    """Return an array of axes on a new figure, without a window; a notebook shows any of them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    from residua.plots.picture import Picture
+
+    figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
-    return figure.add_subplot()
+    own: Any = {"axes_class": Picture}
+    return figure.subplots(rows, columns, squeeze=False, subplot_kw=own, **shared)
 
 
 def plain(name: object) -> str:
@@ -38,23 +48,33 @@ def plain(name: object) -> str:
 
 def save(axes: Axes, path: str | Path) -> Path:
     """Return the path of the picture that was written: SVG, PNG or PDF by its ending."""
-    import matplotlib
-
     path = Path(path)
     _check_ending(path)
+    with whole(path) as beside:
+        _write(axes, beside, path.suffix.lower(), dpi=150)
+    return path
+
+
+def as_png(axes: Axes) -> bytes:
+    """Return the picture as a notebook shows it."""
+    written = io.BytesIO()
+    _write(axes, written, ".png", dpi=100)
+    return written.getvalue()
+
+
+def _write(axes: Axes, target: Any, kind: str, *, dpi: int) -> None:
+    import matplotlib
+
     figure = axes.get_figure(root=True)
     assert figure is not None
-    if path.suffix.lower() != ".svg":  # who looks at an SVG brings the letters
+    if kind != ".svg":  # who looks at an SVG brings the letters
         _lend_letters(figure)
-    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower(), {})
+    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(kind, {})
     settings: Any = {"svg.hashsalt": "residua", "svg.fonttype": "none"}
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         # An SVG holds names as text and shows any script; a PNG has boxes for letters it lacks.
         warnings.filterwarnings("ignore", message="Glyph")
-        with whole(path) as beside:
-            kind = path.suffix[1:].lower()
-            figure.savefig(beside, format=kind, dpi=150, metadata=dated)
-    return path
+        figure.savefig(target, format=kind[1:], dpi=dpi, metadata=dated)
 
 
 def make_place(path: Path | None) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residua.plots.saving import COLOURS
+from residua.plots.saving import COLOURS, new_panels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,12 +18,7 @@ MARKS = "osD^vPX"
 
 def panels(rows: int, columns: int, *, width: float = 3.4, height: float = 2.6) -> Any:
     """Return an array of axes on a new figure, without a window."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure.subplots(rows, columns, squeeze=False)
+    return new_panels(rows, columns, (width * columns, height * rows))
 
 
 def p_value_panels(parts: Mapping[str, pd.DataFrame], *, alpha: float = 0.05) -> Axes:

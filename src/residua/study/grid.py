@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residua.errors import InputError, did_you_mean, is_whole, short
+from residua.checks import LARGEST_WHOLE, plain_all, shown
+from residua.errors import InputError, did_you_mean, is_whole, short, text_of
 from residua.model import Model
 from residua.randomness import seed_of
 from residua.study import own
@@ -31,6 +32,7 @@ TOP = ("repeats", "seed", "scenario", "learner", "methods", *OPTIONS)
 # Settings whose value is itself a list; a list of such lists makes a grid.
 LISTS = ("hidden", "correlation")
 N_ROWS = 1000
+MOST_REPEATS, MOST_ROWS = 1_000_000, 10**9
 LOOKED_AT = 50
 
 
@@ -189,22 +191,24 @@ def read_grid(study: str | Path | Mapping[str, Any]) -> Grid:
     ['n_rows=1000, rho=0', 'n_rows=1000, rho=0.9']
     """
     if isinstance(study, Mapping):
-        return _grid(dict(study), Path())
+        return _grid(plain_all(study), Path())
     path = Path(study)
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a study file in TOML ({error}).") from error
+    except (ValueError, RecursionError) as error:
+        why = short(str(error), 150)
+        raise InputError(f"{path} is not a study file in TOML ({why}).") from error
     return _grid(given, path.parent)
 
 
 def _grid(given: dict[str, Any], folder: Path) -> Grid:
     for name in given:
         if name not in TOP:
-            raise InputError(f"A study has no '{short(str(name))}'.{did_you_mean(name, TOP)}")
-    repeats, seed = _whole(given, "repeats", 1, 1), _whole(given, "seed", 0, 0)
+            raise InputError(f"A study has no '{short(text_of(name))}'.{did_you_mean(name, TOP)}")
+    repeats = _whole(given, "repeats", 1, 1, MOST_REPEATS)
+    seed = _whole(given, "seed", 0, 0)
     entries = [_scenario(entry, folder) for entry in _entries(given, "scenario")]
     learners = [_learner(entry) for entry in _entries(given, "learner")]
     choices = list(_options(given))
@@ -224,10 +228,14 @@ def _grid(given: dict[str, Any], folder: Path) -> Grid:
     return grid
 
 
-def _whole(given: Mapping[str, Any], name: str, default: int, least: int) -> int:
+def _whole(
+    given: Mapping[str, Any], name: str, default: int, least: int, most: int = LARGEST_WHOLE
+) -> int:
     value = given.get(name, default)
     if not is_whole(value) or value < least:
-        raise InputError(f"{name} = {value!r} must be a whole number, {least} or more.")
+        raise InputError(f"{name} = {shown(value)} must be a whole number, {least} or more.")
+    if value > most:
+        raise InputError(f"{name} = {shown(value)} is too many. Use {most:,} or fewer.")
     return int(value)
 
 
@@ -316,6 +324,9 @@ def _multiplied(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     axes = {name: _values(name, value) for name, value in settings.items()}
     for empty in (name for name, values in axes.items() if not values):
         raise InputError(f"{empty} = [] has no value. Give one, or leave it out.")
+    for name, given in axes.items():
+        if any(is_whole(value) and abs(value) > LARGEST_WHOLE for value in given):
+            raise InputError(f"{name} has a number of too many digits. Use fewer.")
     for values in product(*axes.values()):
         yield dict(zip(axes, values, strict=True))
 
@@ -351,14 +362,28 @@ def _check_only(entries: list[Entry], learners: list[tuple[list[str], tuple[str,
                 )
 
 
+def _check_splits(cell: Cell, n_rows: int) -> None:
+    splits = cell.options.get("splits", 2)
+    is_share = isinstance(splits, float) and 0 < splits < 1
+    is_none = isinstance(splits, str) and splits == "none"
+    if is_share or is_none or hasattr(splits, "get_n_splits"):
+        return
+    if not is_whole(splits) or splits < 2:
+        kinds = "a number of folds, a share to hold out, or 'none'"
+        raise InputError(f"splits = {shown(splits)} must be {kinds}.")
+    if "table" not in cell.origin and splits > max(2, n_rows // 2):
+        raise InputError(f"splits = {shown(splits)} is too many for n_rows = {n_rows}. Use fewer.")
+
+
 def _check(grid: Grid) -> None:
     """Raise a sentence where a cell cannot be run, before any of them is."""
     from residua.assess import prepare
 
     for cell in grid.cells:
         n_rows = cell.parameters.get("n_rows", N_ROWS)
-        if not is_whole(n_rows) or n_rows < 1:
-            raise InputError(f"n_rows = {n_rows!r} must be a whole number of rows.")
+        if not is_whole(n_rows) or not 1 <= n_rows <= MOST_ROWS:
+            raise InputError(f"n_rows = {shown(n_rows)} must be a whole number of rows.")
+        _check_splits(cell, n_rows)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
     for learner, option in {(cell.learner, cell.option): cell for cell in grid.cells}:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from residua.errors import InputError, is_whole, short
+from residua.checks import jobs, reporter, shown, truth, whole
+from residua.errors import InputError, short
 from residua.study import pools
 from residua.study.grid import Grid, read_grid
 from residua.study.results import Study
@@ -73,7 +74,8 @@ def run_in_store(
 ) -> None:
     """Run what the store does not hold yet; `apart` keeps even one job out of this process."""
     grid = study if isinstance(study, Grid) else read_grid(study)
-    pool = _pool(n_jobs, dask, apart=apart)
+    first, progress = None if first is None else whole("first", first, 0), reporter(progress)
+    pool, new = _pool(n_jobs, dask, apart=apart), truth("new", new)
     with writable(store, new=new) as opened:
         _begin(opened, grid, shard)
         run(opened, grid, pool, first=first, progress=progress)
@@ -119,8 +121,7 @@ def run(
 
 
 def _pool(n_jobs: int, dask: Any, *, apart: bool = False) -> pools.Pool:
-    if not is_whole(n_jobs) or n_jobs == 0:
-        raise InputError("jobs must be a whole number of processes, or -1 for all cores.")
+    n_jobs = jobs(n_jobs, "jobs")
     if dask is not None:
         return pools.dask(dask, n_jobs)
     return pools.inline if n_jobs == 1 and not apart else pools.processes(n_jobs)
@@ -142,10 +143,10 @@ def read_shard(text: str | Sequence[int] | None) -> tuple[int, int]:
         return 1, 1
     try:
         part, parts = (int(n) for n in (text.split("/") if isinstance(text, str) else text))
-    except ValueError:
+    except (TypeError, ValueError):
         part, parts = 0, 0
     if not 1 <= part <= parts:
-        raise InputError(f"shard {text!r} is not a part such as 3/10.")
+        raise InputError(f"shard {shown(text)} is not a part such as 3/10.")
     return part, parts
 
 

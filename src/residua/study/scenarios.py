@@ -11,8 +11,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from residua.errors import InputError, did_you_mean, is_whole
-from residua.model import Curve, Model, Term, straight
+from residua.checks import plain_all, shown
+from residua.errors import InputError, did_you_mean, is_whole, short, text_of
+from residua.model import MOST_FEATURES, Curve, Model, Term, straight
 
 Array = NDArray[np.float64]
 
@@ -33,9 +34,10 @@ def scenario(name: str, **settings: Any) -> Model:
     >>> scenario("f", df=3).support
     ['x1', 'x2', 'x3', 'x4', 'x5']
     """
+    name, settings = text_of(name), plain_all(settings)
     full = LETTERS.get(name, name)
     if full not in SCENARIOS:
-        raise InputError(f"There is no scenario '{name}'.{did_you_mean(name, SCENARIOS)}")
+        raise InputError(f"There is no scenario '{short(name)}'.{did_you_mean(name, SCENARIOS)}")
     make = SCENARIOS[full]
     _check_settings(full, make, settings)
     model = make(**settings)
@@ -70,11 +72,13 @@ def _check_settings(name: str, make: Callable[..., Model], settings: dict[str, A
         default = taken[setting].default
         if isinstance(default, int | float) and not _is_number(value, whole=is_whole(default)):
             kind = "a whole number" if is_whole(default) else "a number"
-            raise InputError(f"{setting}={value!r} of scenario '{name}' must be {kind}.")
+            raise InputError(f"{setting}={shown(value)} of scenario '{name}' must be {kind}.")
 
 
 def _is_number(value: Any, *, whole: bool) -> bool:
-    return is_whole(value) if whole else isinstance(value, Real) and not isinstance(value, bool)
+    if whole:
+        return is_whole(value) and abs(value) <= MOST_FEATURES
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _pairs(n_features: int, pairs: dict[int, float]) -> Array:
