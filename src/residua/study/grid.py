@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residua.errors import InputError, did_you_mean, is_whole, short
+from residua.files import read_toml
 from residua.model import Model
 from residua.randomness import seed_of
 from residua.study import own
+from residua.study.code import NONE, Allowed, Files
 from residua.study.scenarios import LETTERS, SCENARIOS, scenario
 
 if TYPE_CHECKING:
@@ -173,39 +174,41 @@ class Source:
 def _made(make: Any, name: str, settings: Mapping[str, Any]) -> Model:
     try:
         model = make(**settings)
-    except TypeError as error:
-        raise InputError(f"Scenario '{name}' cannot be made: {error}.") from error
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        reason = short(f"{type(error).__name__}: {error}", 200)
+        raise InputError(f"Scenario '{short(name)}' cannot be made ({reason}).") from error
     if not isinstance(model, Model):
         raise InputError(f"Scenario '{name}' made a {type(model).__name__}. Return a Model.")
     return model
 
 
-def read_grid(study: str | Path | Mapping[str, Any]) -> Grid:
+def read_grid(
+    study: str | Path | Mapping[str, Any], *, code: Files = (), trust: bool = False
+) -> Grid:
     """Return the grid of a study file, or of the same as a dictionary.
+
+    Python that a study names or holds runs where `code` names its file, or where `trust` is set.
 
     >>> study = {"repeats": 2, "scenario": [{"name": "surrogate", "rho": [0, 0.9]}],
     ...          "learner": [{"name": "linear"}], "methods": {"names": ["gcm"]}}
     >>> [cell.setting for cell in read_grid(study).cells]
     ['n_rows=1000, rho=0', 'n_rows=1000, rho=0.9']
     """
+    allowed = Allowed.of(code, trust)
     if isinstance(study, Mapping):
-        return _grid(dict(study), Path())
+        return _grid(dict(study), Path(), allowed)
     path = Path(study)
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a study file in TOML ({error}).") from error
-    return _grid(given, path.parent)
+    return _grid(read_toml(path, "a study file in TOML"), path.parent, allowed)
 
 
-def _grid(given: dict[str, Any], folder: Path) -> Grid:
+def _grid(given: dict[str, Any], folder: Path, allowed: Allowed = NONE) -> Grid:
     for name in given:
         if name not in TOP:
             raise InputError(f"A study has no '{short(str(name))}'.{did_you_mean(name, TOP)}")
     repeats, seed = _whole(given, "repeats", 1, 1), _whole(given, "seed", 0, 0)
-    entries = [_scenario(entry, folder) for entry in _entries(given, "scenario")]
+    entries = [_scenario(entry, folder, allowed) for entry in _entries(given, "scenario")]
     learners = [_learner(entry) for entry in _entries(given, "learner")]
     choices = list(_options(given))
     cells: dict[tuple[str, ...], Cell] = {}
@@ -247,11 +250,11 @@ def _entries(given: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 Entry = tuple[str, dict[str, Any], dict[str, Any]]
 
 
-def _scenario(entry: dict[str, Any], folder: Path) -> Entry:
+def _scenario(entry: dict[str, Any], folder: Path, allowed: Allowed) -> Entry:
     """Return a scenario's name, where it comes from, and its settings."""
     given = entry.pop("name")
     name = LETTERS.get(given, given)
-    origin = _origin(name, entry, folder)
+    origin = _origin(name, entry, folder, allowed)
     if not origin and name not in SCENARIOS:
         raise InputError(
             f"There is no scenario '{short(name)}'.{did_you_mean(name, SCENARIOS)} One of your own "
@@ -262,21 +265,20 @@ def _scenario(entry: dict[str, Any], folder: Path) -> Entry:
     return name, origin, entry
 
 
-def _origin(name: str, entry: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _origin(name: str, entry: dict[str, Any], folder: Path, allowed: Allowed) -> dict[str, Any]:
     """Take out of an entry what says where its rows come from, where it is a user's own."""
     if "model" in entry:
         return {"model": _made(lambda: entry.pop("model"), name, {})}
     if "y" in entry:
         return {"y": entry.pop("y")}
     if "source" in entry:  # as a store keeps it
-        return {key: entry.pop(key) for key in ("file", "source", "function")}
+        file, source = str(entry.pop("file", "its file")), str(entry.pop("source"))
+        allowed.check_kept(name, file, source)
+        return {"file": file, "source": source, "function": str(entry.pop("function", name))}
     if "file" in entry:
         path = folder / str(entry.pop("file"))
-        try:
-            source = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path} cannot be read ({error}). Check the path.") from error
-        return {"file": path.name, "source": source, "function": entry.pop("function", name)}
+        source = allowed.read(name, path)
+        return {"file": path.name, "source": source, "function": str(entry.pop("function", name))}
     if "table" in entry:
         if "target" not in entry:
             raise InputError(f"Scenario '{name}' has a table but no target. Name its column.")

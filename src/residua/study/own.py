@@ -171,8 +171,9 @@ def from_source(source: str, function: str, name: str) -> Callable[..., Model]:
     space: dict[str, Any] = {"__name__": f"residua_study_{name}"}
     try:
         exec(compile(source, name, "exec"), space)
-    except Exception as error:
-        raise InputError(f"{name} cannot be run ({type(error).__name__}: {error}).") from error
+    except (Exception, SystemExit) as error:
+        reason = short(f"{type(error).__name__}: {error}", 200)
+        raise InputError(f"{short(name)} cannot be run ({reason}).") from error
     made = space.get(function)
     if not callable(made):
         raise InputError(f"{name} has no function '{function}' that returns a Model.")

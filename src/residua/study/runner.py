@@ -10,6 +10,7 @@ from typing import Any
 
 from residua.errors import InputError, is_whole, short
 from residua.study import pools
+from residua.study.code import Files, changed_lines
 from residua.study.grid import Grid, read_grid
 from residua.study.results import Study
 from residua.study.store import Done, Store, readable, writable
@@ -39,6 +40,8 @@ def run_study(
     new: bool = False,
     first: int | None = None,
     progress: Progress | None = None,
+    code: Files = (),
+    trust: bool = False,
 ) -> Study:
     """Return the study after running what its store does not hold yet.
 
@@ -52,9 +55,12 @@ def run_study(
     new: start over where the store holds another study.
     first: run this many repeats of each cell at most, the rest another time.
     progress: a function of a `Standing`, called after every task.
+    code: the Python file, or files, that the scenarios of the study may run.
+    trust: run whatever Python the study names or its store holds.
     """
+    grid = read_grid(study, code=code, trust=trust)
     run_in_store(
-        study, store, n_jobs=n_jobs, dask=dask, shard=shard, new=new, first=first, progress=progress
+        grid, store, n_jobs=n_jobs, dask=dask, shard=shard, new=new, first=first, progress=progress
     )
     return read_study(store)
 
@@ -210,7 +216,8 @@ def differences(stored: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str]
         if was != is_now:
             label = name.removeprefix("grid.")
             if label.endswith(".source"):
-                found.append(f"the file of {label.removesuffix('.source')} has changed")
+                lines = changed_lines(str(was), str(is_now))
+                found.append(f"the file of {label.removesuffix('.source')} has changed: {lines}")
             else:
                 found.append(f"{label} was {short(str(was))} and is {short(str(is_now))}")
     return found
