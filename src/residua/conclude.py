@@ -79,8 +79,9 @@ class Options:
                 f"alternative={self.alternative!r} is not known. Use {', '.join(ALTERNATIVES)}."
             )
         for name in ("alpha", "confidence"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 < float(value) < 1:
+            value: Any = getattr(self, name)
+            is_number = isinstance(value, Real)
+            if not (is_number and 0 < value < 1):
                 raise InputError(f"{name}={value!r} must lie between 0 and 1.")
         for name, least in {"repeats": 1, "permutations": 1, "seed": 0}.items():
             value = getattr(self, name)

@@ -276,11 +276,12 @@ class Network(Learner):
     epochs: int = 200
 
     def __post_init__(self) -> None:
-        width = (self.hidden,) if isinstance(self.hidden, int) else tuple(self.hidden)
+        given = self.hidden
+        width = tuple(given) if isinstance(given, list | tuple) else (given,)
         object.__setattr__(self, "hidden", width)
-        if not width or min(width) < 1:
+        if not width or not all(is_whole(size) and size >= 1 for size in width):
             raise InputError(
-                f"Network(hidden={width}) needs at least one layer of width 1 or more."
+                f"Network(hidden={short(repr(given))}) needs at least one layer of width 1 or more."
             )
         _whole(self, "batch", "epochs")
         _at_least(self, 1e-12, "lr")

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from residua.errors import InputError, did_you_mean, is_whole
+from residua.errors import InputError, did_you_mean, is_whole, short
 from residua.randomness import stream
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class Model:
     @property
     def is_normal(self) -> bool:
         """Return whether the features are jointly normal."""
-        return self.sampler is None and np.isinf(self.df)
+        return self.sampler is None and self.df == np.inf
 
     def mean(self, X: Array) -> Array:
         """Return the regression function, E[y given X], for each row."""
@@ -148,7 +149,7 @@ class Model:
         if self.sampler is not None:
             return self.sampler(rng, n_rows)
         shape = (n_rows, self.n_features)
-        if np.isfinite(self.df):
+        if self.df < np.inf:
             return np.asarray(rng.standard_t(self.df, shape) * np.sqrt((self.df - 2) / self.df))
         X = rng.standard_normal(shape)
         return X if self.covariance is None else _correlated(X, self.covariance)
@@ -191,24 +192,30 @@ def _width(function: Function, covariance: Array | None, n_features: int) -> int
 def _check_noise(noise: Any) -> None:
     try:
         fine = bool(np.isfinite(noise) and noise > 0)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         fine = False
     if not fine:
         raise InputError(
-            f"noise={noise!r} must be a number above 0: the noise's standard deviation."
+            f"noise={short(repr(noise))} must be a number above 0: the noise's standard deviation."
         )
 
 
 def _check_law(model: Model) -> None:
-    if not model.df > 2:
-        raise InputError(f"df={model.df} must be above 2, or the features have no variance.")
-    given = [model.covariance is not None, np.isfinite(model.df), model.sampler is not None]
+    if isinstance(model.df, bool) or not isinstance(model.df, Real) or not _is_df(model.df):
+        raise InputError(
+            f"df={short(repr(model.df))} must be above 2, or the features have no variance."
+        )
+    given = [model.covariance is not None, model.df < np.inf, model.sampler is not None]
     if sum(given) > 1:
         raise InputError("Give one law of the features: covariance=, df= or sampler=, not two.")
     if model.conditional is not None and model.sampler is None:
         raise InputError("conditional= goes with sampler=. Leave it out, or give both.")
     if isinstance(model.conditional, str) and model.conditional != "independent":
         raise InputError(f"conditional={model.conditional!r} must be 'independent' or a function.")
+
+
+def _is_df(value: Any) -> bool:
+    return bool(2 < value < 1e300 or value == np.inf)
 
 
 def _checked_covariance(covariance: Any, width: int) -> Array:

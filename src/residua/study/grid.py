@@ -6,7 +6,9 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from inspect import signature
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,8 @@ TOP = ("repeats", "seed", "scenario", "learner", "methods", *OPTIONS)
 LISTS = ("hidden", "correlation")
 N_ROWS = 1000
 LOOKED_AT = 50
+# More than these no machine runs, and checking them would take longer than saying so.
+MOST_CELLS, MOST_TASKS, MOST_VALUES = 100_000, 5_000_000, 500_000_000
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,7 @@ class Source:
         if "model" in self.origin:
             return self.origin["model"]  # type: ignore[no-any-return]
         if "y" in self.origin:
+            _check_names(self.cell.scenario, settings)
             return own.formula(y=self.origin["y"], name=self.cell.scenario, **settings)
         if "source" in self.origin:
             make = own.from_source(
@@ -159,7 +164,7 @@ class Source:
         target = self.origin["target"]
         if target not in frame.columns:
             hint = did_you_mean(target, map(str, frame.columns))
-            raise InputError(f"{self.origin['table']} has no column '{target}'.{hint}")
+            raise InputError(f"{self.origin['table']} has no column '{short(target)}'.{hint}")
         return frame, target
 
     def first_rows(self, seed: int) -> tuple[pd.DataFrame, Any]:
@@ -171,6 +176,16 @@ class Source:
         return model.draw(LOOKED_AT, seed=seed)
 
 
+def _check_names(scenario: str, settings: Mapping[str, Any]) -> None:
+    known = [name for name in signature(own.formula).parameters if name not in ("y", "name")]
+    for name in settings:
+        if name not in known:
+            raise InputError(
+                f"Scenario '{short(scenario)}' has no setting '{short(name)}'."
+                f"{did_you_mean(name, known)}"
+            )
+
+
 def _made(make: Any, name: str, settings: Mapping[str, Any]) -> Model:
     try:
         model = make(**settings)
@@ -180,7 +195,7 @@ def _made(make: Any, name: str, settings: Mapping[str, Any]) -> Model:
         reason = short(f"{type(error).__name__}: {error}", 200)
         raise InputError(f"Scenario '{short(name)}' cannot be made ({reason}).") from error
     if not isinstance(model, Model):
-        raise InputError(f"Scenario '{name}' made a {type(model).__name__}. Return a Model.")
+        raise InputError(f"Scenario '{short(name)}' made a {type(model).__name__}. Return a Model.")
     return model
 
 
@@ -211,6 +226,7 @@ def _grid(given: dict[str, Any], folder: Path, allowed: Allowed = NONE) -> Grid:
     entries = [_scenario(entry, folder, allowed) for entry in _entries(given, "scenario")]
     learners = [_learner(entry) for entry in _entries(given, "learner")]
     choices = list(_options(given))
+    _check_size(entries, learners, choices, repeats)
     cells: dict[tuple[str, ...], Cell] = {}
     for name, origin, settings in entries:
         mine = [text for texts, only in learners if not only or name in only for text in texts]
@@ -227,10 +243,31 @@ def _grid(given: dict[str, Any], folder: Path, allowed: Allowed = NONE) -> Grid:
     return grid
 
 
+def _check_size(
+    entries: list[Entry],
+    learners: list[tuple[list[str], tuple[str, ...]]],
+    choices: list[Any],
+    repeats: int,
+) -> None:
+    """Raise where there are too many cells or tasks, before any of them is made."""
+    fits = len(choices) * sum(len(texts) for texts, _ in learners)
+    cells = fits * sum(_count(settings) for _, _, settings in entries)
+    if cells > MOST_CELLS:
+        raise InputError(
+            f"The study has {cells:,} cells, {MOST_CELLS:,} at most. Give its lists fewer values."
+        )
+    if cells * repeats > MOST_TASKS:
+        raise InputError(
+            f"repeats = {short(str(repeats))} of {cells:,} cells are more than {MOST_TASKS:,} "
+            "tasks. Take fewer."
+        )
+
+
 def _whole(given: Mapping[str, Any], name: str, default: int, least: int) -> int:
     value = given.get(name, default)
     if not is_whole(value) or value < least:
-        raise InputError(f"{name} = {value!r} must be a whole number, {least} or more.")
+        said = short(repr(value))
+        raise InputError(f"{name} = {said} must be a whole number, {least} or more.")
     return int(value)
 
 
@@ -281,7 +318,9 @@ def _origin(name: str, entry: dict[str, Any], folder: Path, allowed: Allowed) ->
         return {"file": path.name, "source": source, "function": str(entry.pop("function", name))}
     if "table" in entry:
         if "target" not in entry:
-            raise InputError(f"Scenario '{name}' has a table but no target. Name its column.")
+            raise InputError(
+                f"Scenario '{short(name)}' has a table but no target. Name its column."
+            )
         path = (folder / str(entry.pop("table"))).resolve()
         return {"table": str(path), "target": str(entry.pop("target"))}
     return {}
@@ -297,7 +336,10 @@ def _learner(entry: dict[str, Any]) -> tuple[list[str], tuple[str, ...]]:
     """Return a learner's texts, one for each combination of settings, and its scenarios."""
     name = entry.pop("name")
     only = entry.pop("scenarios", [])
-    only = [only] if isinstance(only, str) else list(only)
+    only = [only] if isinstance(only, str) else only
+    if not isinstance(only, list | tuple) or not all(isinstance(one, str) for one in only):
+        raise InputError(f"Learner '{short(name)}' needs scenarios = [\"…\"], a list of names.")
+    _check_count(f"Learner '{short(name)}'", entry)
     texts = [
         f"{name}({', '.join(f'{k}={v!r}' for k, v in settings.items())})" if settings else name
         for settings in _multiplied(entry)
@@ -307,6 +349,7 @@ def _learner(entry: dict[str, Any]) -> tuple[list[str], tuple[str, ...]]:
 
 def _options(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     chosen = {name: given[name] for name in OPTIONS if name in given}
+    _check_count("The study", chosen)
     for options in _multiplied(chosen):
         if options.get("paper") and "splits" in options:
             raise InputError("paper = true is in sample. Leave out splits, or set paper = false.")
@@ -322,10 +365,20 @@ def _multiplied(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield dict(zip(axes, values, strict=True))
 
 
+def _count(settings: Mapping[str, Any]) -> int:
+    """Return how many combinations `_multiplied` yields."""
+    return prod(len(_values(name, value)) for name, value in settings.items())
+
+
+def _check_count(what: str, settings: Mapping[str, Any]) -> None:
+    if (count := _count(settings)) > MOST_CELLS:
+        raise InputError(f"{what} has {count:,} combinations of settings. Give fewer values.")
+
+
 def _values(name: str, value: Any) -> list[Any]:
     if name in LISTS:
         nested = isinstance(value, list) and value and isinstance(value[0], list)
-        deeper = nested and isinstance(value[0][0], list)
+        deeper = nested and value[0] and isinstance(value[0][0], list)
         return value if (deeper if name == "correlation" else nested) else [value]
     return list(value) if isinstance(value, list | tuple) else [value]
 
@@ -337,7 +390,9 @@ def _methods(given: Mapping[str, Any]) -> tuple[str, ...]:
     if isinstance(asked, Mapping):
         for name in asked:
             if name != "names":
-                raise InputError(f"[methods] has no '{name}'. Write names = [\"gcm\", …].")
+                raise InputError(
+                    f"[methods] has no '{short(str(name))}'. Write names = [\"gcm\", …]."
+                )
         asked = asked.get("names", "default")
     return tuple(method.name for method in get_methods(asked))
 
@@ -348,8 +403,8 @@ def _check_only(entries: list[Entry], learners: list[tuple[list[str], tuple[str,
         for name in only:
             if name not in known:
                 raise InputError(
-                    f"Learner '{texts[0]}' is for scenario '{name}', which the study does not "
-                    f"have.{did_you_mean(name, known)}"
+                    f"Learner '{short(texts[0])}' is for scenario '{short(name)}', which the study "
+                    f"does not have.{did_you_mean(name, known)}"
                 )
 
 
@@ -360,10 +415,19 @@ def _check(grid: Grid) -> None:
     for cell in grid.cells:
         n_rows = cell.parameters.get("n_rows", N_ROWS)
         if not is_whole(n_rows) or n_rows < 1:
-            raise InputError(f"n_rows = {n_rows!r} must be a whole number of rows.")
+            raise InputError(f"n_rows = {short(repr(n_rows))} must be a whole number of rows.")
+        wide = cell.parameters.get("n_features", 1)
+        if n_rows * (wide if is_whole(wide) else 1) > MOST_VALUES:
+            raise InputError(
+                f"n_rows = {short(str(n_rows))} makes a table of more than {MOST_VALUES:,} values. "
+                "Take fewer rows or features."
+            )
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
-    for learner, option in {(cell.learner, cell.option): cell for cell in grid.cells}:
-        options = next(c.options for c in grid.cells if (c.learner, c.option) == (learner, option))
-        prepare(X, y, learner=learner, methods=grid.methods, seed=grid.seed, **options)
+    first: dict[tuple[str, str], Cell] = {}
+    for cell in grid.cells:
+        first.setdefault((cell.learner, cell.option), cell)
+    for cell in first.values():
+        given: dict[str, Any] = dict(cell.options)
+        prepare(X, y, learner=cell.learner, methods=grid.methods, seed=grid.seed, **given)
     _ = grid.data  # every scenario draws
