@@ -1,7 +1,6 @@
 """Python that a study names or its store holds runs only where the user says so."""
 
 import json
-import sqlite3
 import sys
 
 import pytest
@@ -10,7 +9,8 @@ import residua
 from residua import cli
 from residua.errors import InputError
 from residua.study.runner import resume_study
-from tiny_study import exported
+from residua.study.store import readable
+from tiny_study import changed, exported
 
 HARMLESS = """import residua
 
@@ -58,12 +58,10 @@ def untrusted(tmp_path, marked):
     residua.run_study(
         tmp_path / "study.toml", store=store, code=str(tmp_path / "models.py"), first=1
     )
-    with sqlite3.connect(store) as opened:
-        ((text,),) = opened.execute("SELECT value FROM study WHERE name = 'identity'").fetchall()
-        identity = json.loads(text)
-        identity["grid"]["scenario"][0]["source"] = marked[0]
-        opened.execute("UPDATE study SET value = ? WHERE name = 'identity'", [json.dumps(identity)])
-        opened.execute("DELETE FROM study WHERE name = 'checksum'")
+    with readable(store) as opened:
+        identity = opened.identity
+    identity["grid"]["scenario"][0]["source"] = marked[0]
+    changed(store, ("UPDATE study SET value = ? WHERE name = 'identity'", [json.dumps(identity)]))
     return store
 
 
