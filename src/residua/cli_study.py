@@ -126,7 +126,7 @@ def export(
     """
     from residua.study.results import Study, write_table
     from residua.study.store import readable
-    from residua.tables import write_csv
+    from residua.tables import safe, write_csv
 
     kinds = ("table", "runs", "features", "summary")
     if what not in kinds:
@@ -149,7 +149,7 @@ def export(
             if out is None and as_json:
                 print(frame.to_json(orient="records"))
             elif out is None:
-                print(frame.to_csv(index=False), end="")
+                print(safe(frame).to_csv(index=False), end="")
             else:
                 write_csv(frame, out)
     if out is not None:
