@@ -160,7 +160,7 @@ def read_shard(text: str | Sequence[int] | None) -> tuple[int, int]:
 
 def identity(grid: Grid) -> dict[str, Any]:
     """Return what has to be the same for two runs to be one study."""
-    return {"grid": _plain(dict(grid.given)), "data": grid.data, "versions": _versions()}
+    return {"grid": _plain(dict(grid.given)), "data": grid.data, "versions": versions()}
 
 
 def _plain(value: Any) -> Any:
@@ -168,7 +168,8 @@ def _plain(value: Any) -> Any:
     return json.loads(json.dumps(value, default=str))
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of what the numbers come from."""
     from importlib.metadata import PackageNotFoundError, version
 
     import residua
