@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
+import os
 import resource
 import shlex
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -405,7 +405,6 @@ def test_an_interrupt_leaves_with_130_and_no_files(table, tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     next(line for line in running.stdout if line.startswith("Plan:"))
-    time.sleep(0.5)
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=60)
     assert running.returncode == cli.INTERRUPTED, err
@@ -446,6 +445,52 @@ def test_an_interrupt_that_is_swallowed_ends_the_command_all_the_same():
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=30)
     assert (running.returncode, err) == (cli.INTERRUPTED, f"residua: {cli.STOPPED}\n")
+
+
+def interrupted_when_ready(words, **options):
+    """Return the exit code and the errors of a command that is interrupted once it says ready."""
+    running = subprocess.Popen(
+        [*RESIDUA, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        **options,
+    )
+    next(line for line in running.stdout if line == "ready\n")
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=120)
+    return running.returncode, err
+
+
+WAITS = "import time; print('ready', flush=True); time.sleep(300)"
+
+
+@pytest.mark.parametrize("module", ["numpy", "typer"])
+def test_an_interrupt_while_parts_are_imported_leaves_with_130(tmp_path, module):
+    (tmp_path / f"{module}.py").write_text(WAITS)
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    code, err = interrupted_when_ready(["--version"], env={**os.environ, "PYTHONPATH": path})
+    assert (code, err) == (cli.INTERRUPTED, f"residua: {cli.STOPPED}\n")
+
+
+def test_an_interrupt_inside_of_executed_text_leaves_with_130(tmp_path):
+    # Python itself would end by the signal, though the interrupt is caught.
+    (tmp_path / "models.py").write_text(f"exec({WAITS!r})")
+    (tmp_path / "study.toml").write_text(
+        'learner = "linear"\n[[scenario]]\nname = "m"\nfile = "models.py"'
+    )
+    words = ["study", "run", "study.toml", "--code", "models.py"]
+    code, err = interrupted_when_ready(words, cwd=tmp_path)
+    assert code == cli.INTERRUPTED, err
+    assert err.startswith("residua: Interrupted. ")
+    assert err.count("\n") == 1
+
+
+def test_a_program_that_imports_residua_keeps_its_own_interrupts():
+    text = "import signal, residua; assert signal.getsignal(2) is signal.default_int_handler"
+    restore = "import signal; signal.signal(2, signal.default_int_handler); "
+    subprocess.run([sys.executable, "-c", restore + text], check=True)
 
 
 def test_a_reader_that_goes_away_is_no_trouble(table):

@@ -2,10 +2,11 @@
 
 import csv
 import io
-from contextlib import redirect_stdout
+import sqlite3
+from contextlib import closing, redirect_stdout
 
 from residua.study.results import write_table
-from residua.study.store import readable
+from residua.study.store import Store, readable, task_checksum
 
 TINY = {
     "repeats": 10,
@@ -36,3 +37,19 @@ def exported(store):
     rows = list(csv.reader(io.StringIO(out.getvalue())))
     kept = [at for at, name in enumerate(rows[0]) if "seconds" not in name]
     return "\n".join(",".join(row[at] for at in kept) for row in rows)
+
+
+def changed(store, *statements):
+    """Change a store on purpose: by statements, and with checksums that fit again."""
+    with closing(sqlite3.connect(store, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(*((statement,) if isinstance(statement, str) else statement))
+        opened = Store(store, connection)
+        opened._mark()
+        for cell, repeat in opened.tasks():
+            done = opened.done(cell, repeat)
+            found = task_checksum((cell, repeat, done.failure, done.seconds), done.rows)
+            connection.execute(
+                "UPDATE tasks SET checksum = ? WHERE cell = ? AND repeat = ?",
+                [found, cell, repeat],
+            )

@@ -9,6 +9,7 @@ True
 
 from typing import TYPE_CHECKING, Any
 
+from residua import interrupts as interrupts  # the first of all imports
 from residua import learners
 from residua.assess import assess
 from residua.data import Dataset

@@ -38,12 +38,14 @@ from residua.cli_options import (
     tell,
 )
 from residua.errors import InputError, Interrupted, MissingExtra, StoreError, text_of, visible
+from residua.interrupts import INTERRUPTED, STOPPED, end, leave
+from residua.terminal import shown_streams
 from residua.writing import make_room
 
 if TYPE_CHECKING:
     from residua.result import Result
 
-DONE, BAD_INPUT, SOME_FAILED, MISSING_EXTRA, CANNOT_WRITE, INTERRUPTED = 0, 2, 3, 4, 5, 130
+DONE, BAD_INPUT, SOME_FAILED, MISSING_EXTRA, CANNOT_WRITE = 0, 2, 3, 4, 5
 EXAMPLES = """Examples:
 
 \b
@@ -53,7 +55,6 @@ EXAMPLES = """Examples:
 """
 # So many seconds an interrupt has to end a command in good order.
 GRACE = 3.0
-STOPPED = "Interrupted. No results were written; the same command starts over."
 
 app = typer.Typer(
     name="residua",
@@ -72,6 +73,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal without the letter shows its number
             stream.reconfigure(errors="backslashreplace")
+    with shown_streams():
+        _main()
+
+
+def _main() -> None:
     try:
         with _heard():
             app(prog_name="residua")
@@ -105,7 +111,8 @@ def _heard() -> Iterator[None]:
     nothing else does.
     """
     here = threading.current_thread() is threading.main_thread()
-    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    before = signal.getsignal(signal.SIGINT)
+    if not here or before not in (signal.default_int_handler, leave):
         yield  # who started us wants it otherwise
         return
 
@@ -120,7 +127,7 @@ def _heard() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
 
 
 def _give_up() -> None:
@@ -130,6 +137,8 @@ def _give_up() -> None:
 
 def _leave(message: str, code: int) -> None:
     print(f"residua: {visible(message)}", file=sys.stderr)
+    if code == INTERRUPTED:
+        end()
     sys.exit(code)
 
 

@@ -11,16 +11,18 @@ place = ["lat", "lon"]
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from residua.errors import InputError, did_you_mean, short
+from residua.files import read_toml
 
 NAME = "residua.toml"
 # Options that say where something is written.
 WRITTEN = ("out", "report", "plot", "page", "picture", "store")
+# What only the user may say, on the line: a file may have come with the rest of a folder.
+TYPED_ONLY = ("code", "trust")
 
 
 def find_config(given: Path | None) -> Path | None:
@@ -35,12 +37,7 @@ def find_config(given: Path | None) -> Path | None:
 
 def read_config(path: Path) -> dict[str, Any]:
     """Return what a configuration file says."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not TOML ({short(str(error), 150)}). Mend it.") from error
+    return read_toml(path)
 
 
 def is_trusted(given: Path | None) -> bool:
@@ -69,6 +66,7 @@ def check_places(given: Mapping[str, Any], path: Path) -> None:
 def defaults(app: Any, found: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """Return the defaults that a file gives to every command of an app, by parameter."""
     own = dict(found)
+    _check_typed(found, path)
     for_all = {name: own.pop(name) for name in list(own) if not isinstance(own[name], dict)}
     if isinstance(own.get("groups"), dict):  # the option takes a file, and this is one
         own.pop("groups")
@@ -84,6 +82,14 @@ def defaults(app: Any, found: Mapping[str, Any], path: Path) -> dict[str, Any]:
             known = sorted({option for c in app.commands.values() for option in _options(c)})
             raise InputError(f"{path}: there is no option '{name}'.{did_you_mean(name, known)}")
     return given
+
+
+def _check_typed(found: Mapping[str, Any], path: Path) -> None:
+    for name, value in found.items():
+        if name in TYPED_ONLY:
+            raise InputError(f"{path}: --{name} lets Python run, so it has to be typed. Drop it.")
+        if isinstance(value, Mapping) and name != "groups":
+            _check_typed(value, path)
 
 
 def _check_commands(app: Any, sections: Mapping[str, Any], path: Path) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MODES = {"paper": ("paper",), "ours": ("ours",), "both": ("paper", "ours")}
 FORMATS = ("svg", "png", "pdf")
+SIZES = "sizes.json"  # how full the figures of a folder are
 
 
 def register(app: typer.Typer) -> None:
@@ -84,9 +85,10 @@ def paper(
                     print(f"residua: {figure.name} is left out: {error}", file=sys.stderr)
                     continue
                 made[each][figure.name] = found
-                _write(figure.name, each, found, out, picture)
+                kept = None if results else _fuller(out, figure, each, found)
+                _write(figure.name, each, found, out, picture, quick=kept is not None)
                 if not as_json:
-                    _say(figure.name, each, found, fast)
+                    _say(figure.name, each, found, fast, kept)
             _keep(run, out, results)
     if as_json:
         print(json.dumps(_document(made), ensure_ascii=False))
@@ -139,19 +141,63 @@ def _files(chosen: list[Figure], modes: tuple[str, ...], out: Path, picture: str
     return [out / f"{f.name}-{mode}.{end}" for f in chosen for mode in modes for end in endings]
 
 
-def _write(name: str, mode: str, made: Made, out: Path, picture: str) -> None:
-    """Write the table and the picture of a figure."""
+def _write(name: str, mode: str, made: Made, out: Path, picture: str, *, quick: bool) -> None:
+    """Write the table and the picture of a figure; beside fuller ones where there are such."""
     from residua.plots import save
     from residua.tables import write_csv
 
-    write_csv(made.table, out / f"{name}-{mode}.csv")
+    stem = f"{name}-{mode}-quick" if quick else f"{name}-{mode}"
+    write_csv(made.table, out / f"{stem}.csv")
     if made.draw is not None:
-        save(made.draw(), out / f"{name}-{mode}.{picture}")
+        save(made.draw(), out / f"{stem}.{picture}")
+    if not quick:
+        sizes = {**_sizes(out), f"{name}-{mode}": _size(made)}
+        (out / SIZES).write_text(json.dumps(sizes, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
-def _say(name: str, mode: str, made: Made, fast: bool) -> None:
+def _size(made: Made) -> list[int]:
+    """Return the repeats of a figure, and the rows of its table: fewer without the networks."""
+    return [int(made.runs), len(made.table)]
+
+
+def _sizes(out: Path) -> dict[str, list[int]]:
+    """Return the sizes of the figures in a folder, as far as they are known."""
+    try:
+        found = json.loads((out / SIZES).read_text("utf-8"))
+        return {str(k): [int(v[0]), int(v[1])] for k, v in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError, IndexError, RecursionError):
+        return {}
+
+
+def _fuller(out: Path, figure: Figure, mode: str, made: Made) -> list[int] | None:
+    """Return the size of the figure that is there, where it is fuller than the one made now."""
+    stem = f"{figure.name}-{mode}"
+    if not (out / f"{stem}.csv").is_file():
+        return None
+    there = _sizes(out).get(stem) or [_repeats(out / "results", figure, mode), 0]
+    return there if there > _size(made) else None
+
+
+def _repeats(folder: Path, figure: Figure, mode: str) -> int:
+    """Return the repeats of the results that a folder has of a figure, 0 where there are none."""
+    from residua.study import real_items
+    from residua.study.paper.run import read_results
+
+    try:
+        if figure.simulated:
+            stored = [read_results(folder, study, mode) for study in figure.studies]
+            return min((found.repeats if found else 0 for found in stored), default=0)
+        frames = real_items.stored(folder / "real", figure.name, mode)
+        return int(frames["errors"]["seeds"].max()) if frames else 0
+    except (InputError, KeyError, ValueError):
+        return 0
+
+
+def _say(name: str, mode: str, made: Made, fast: bool, kept: list[int] | None) -> None:
     from residua.study.paper.page import printed
 
+    if kept is not None:
+        print(f"{name}-{mode}.csv has {kept[0]} repeats and is kept; this is {name}-{mode}-quick.")
     if fast:
         print("A quick run with few repeats: leave out --fast for the full study.")
     for line in [*printed(name, mode, made), *(f"  {note}" for note in made.notes), ""]:
@@ -161,13 +207,15 @@ def _say(name: str, mode: str, made: Made, fast: bool) -> None:
 def _keep(run: Run, out: Path, results: Path | None) -> None:
     """Write the results of what was run as small tables, for `--results` another time."""
     from residua.study import real_items
-    from residua.study.paper.run import write_results
+    from residua.study.paper.run import has_fuller, write_results
 
     if results is None:
+        folder = out / "results"
         for (study, mode), found in run.known.items():
-            write_results(out / "results", study, mode, found)
+            if not has_fuller(folder, study, mode, found):
+                write_results(folder, study, mode, found)
         for (_, mode), frames in run.real.items():
-            real_items.keep_all(out / "results" / "real", mode, frames)
+            real_items.keep_all(folder / "real", mode, frames, keep_fuller=True)
 
 
 def _list(known: Any, as_json: bool) -> None:

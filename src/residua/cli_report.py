@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from residua.cli_options import AsJson
-from residua.errors import InputError, did_you_mean
+from residua.errors import InputError, MissingExtra, did_you_mean, short
 
 Stored = Annotated[
     Path, typer.Argument(help="A results.json that --out wrote.", show_default=False)
@@ -32,7 +34,8 @@ def register(app: typer.Typer) -> None:
         """Write the page of a stored result again, without fitting anything."""
         from residua.report import write_report
 
-        written = write_report(_read(result), page, title=title)
+        with _showing(result):
+            written = write_report(_read(result), page, title=title)
         _say({"report": str(written), "bytes": written.stat().st_size}, quiet, as_json)
 
     @app.command(
@@ -51,8 +54,23 @@ def register(app: typer.Typer) -> None:
         """Draw a stored result: its effects, p-values, leftovers, regressions or cost."""
         from residua import plots
 
-        written = plots.save(_drawn(_read(result), kind, method, feature), picture)
+        with _showing(result):
+            written = plots.save(_drawn(_read(result), kind, method, feature), picture)
         _say({"picture": str(written), "kind": kind}, quiet, as_json)
+
+
+@contextmanager
+def _showing(path: Path) -> Iterator[None]:
+    """Say of a file that reads as a result but cannot be shown that it is none."""
+    try:
+        yield
+    except (InputError, MissingExtra, OSError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{path} cannot be shown: it is damaged, or not of this version of residua "
+            f"({type(error).__name__}: {short(str(error))}). Make it again."
+        ) from error
 
 
 def _read(path: Path) -> Any:

@@ -6,7 +6,7 @@ import json
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,6 +30,13 @@ Shard = Annotated[
     str | None, typer.Option("--shard", help="3/10 runs the third of ten parts, for merge.")
 ]
 New = Annotated[bool, typer.Option("--new", help="Start over where the store holds another study.")]
+Code = Annotated[
+    list[Path] | None,
+    typer.Option("--code", help="A Python file that the study may run; again for a second one."),
+]
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Run any Python that the study names or its store holds.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
@@ -55,6 +62,8 @@ def run(
     dask: Dask = None,
     shard: Shard = None,
     new: New = False,
+    code: Code = None,
+    trust: Trust = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -62,7 +71,7 @@ def run(
 
     Example: residua study run study.toml --store study.sqlite --jobs 2
     """
-    _run(study, store, jobs, dask, shard, new, quiet or as_json, as_json)
+    _run(study, store, jobs, dask, shard, new, code or [], trust, quiet or as_json, as_json)
 
 
 def resume(
@@ -70,6 +79,8 @@ def resume(
     jobs: Jobs = 1,
     dask: Dask = None,
     shard: Shard = None,
+    code: Code = None,
+    trust: Trust = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -79,7 +90,8 @@ def resume(
     """
     from residua.study.runner import grid_of
 
-    _run(grid_of(store), store, jobs, dask, shard, False, quiet or as_json, as_json)
+    study = grid_of(store)
+    _run(study, store, jobs, dask, shard, False, code or [], trust, quiet or as_json, as_json)
 
 
 def status(store: StoreFile = Path("study.sqlite"), as_json: AsJson = False) -> None:
@@ -114,7 +126,7 @@ def export(
     """
     from residua.study.results import Study, write_table
     from residua.study.store import readable
-    from residua.tables import write_csv
+    from residua.tables import safe, write_csv
 
     kinds = ("table", "runs", "features", "summary")
     if what not in kinds:
@@ -137,7 +149,7 @@ def export(
             if out is None and as_json:
                 print(frame.to_json(orient="records"))
             elif out is None:
-                print(frame.to_csv(index=False), end="")
+                print(safe(frame).to_csv(index=False), end="")
             else:
                 write_csv(frame, out)
     if out is not None:
@@ -172,15 +184,16 @@ def merge(
 
 def _run(
     study: Any, store: Path, jobs: int, dask: str | None, shard: str | None, new: bool,
-    quiet: bool, as_json: bool,
+    code: list[Path], trust: bool, quiet: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Run a study in processes of their own, so that Ctrl-C is heard at once."""
     from residua.study.grid import read_grid
     from residua.study.runner import run_in_store, standing
     from residua.study.store import readable
 
-    with stopping_at(resume_command(store, jobs, dask)), progress(hidden=quiet) as advance:
-        grid = read_grid(study)
+    again = resume_command(store, jobs, dask, code, trust)
+    with stopping_at(again), progress(hidden=quiet) as advance:
+        grid = read_grid(study, code=code, trust=trust)
         if not quiet:
             size = f"{plural(len(grid.cells), 'cell')} × {plural(grid.repeats, 'repeat')}"
             total = plural(len(grid.tasks), "task")
@@ -190,15 +203,19 @@ def _run(
         )
     with readable(store) as opened:
         found = _standing(standing(opened), opened.failed_fits(), opened.shard, store)
-    _tell(found, as_json)
+    _tell(found, as_json, code, trust)
     if found["failed"] or found["failed_fits"]:
         raise typer.Exit(SOME_FAILED)
 
 
-def resume_command(store: Path, jobs: int, dask: str | None) -> str:
+def resume_command(
+    store: Path, jobs: int, dask: str | None, code: Sequence[Path] = (), trust: bool = False
+) -> str:
     """Return what to type to go on."""
     extra = ["--jobs", str(jobs)] if jobs != 1 else []
     extra += ["--dask", dask] if dask else []
+    extra += [word for path in code for word in ("--code", str(path))]
+    extra += ["--trust"] if trust else []
     return shlex.join(["residua", "study", "resume", "--store", str(store), *extra])
 
 
@@ -216,7 +233,9 @@ def _standing(
     }
 
 
-def _tell(found: dict[str, Any], as_json: bool) -> None:
+def _tell(
+    found: dict[str, Any], as_json: bool, code: Sequence[Path] = (), trust: bool = False
+) -> None:
     if as_json:
         print(json.dumps(found))
         return
@@ -226,7 +245,7 @@ def _tell(found: dict[str, Any], as_json: bool) -> None:
     if found["failed_fits"]:
         print(f"! {plural(found['failed_fits'], 'test')} failed; the column status says why.")
     if found["left"] or found["failed"]:
-        print(f"Go on  {resume_command(Path(found['store']), 1, None)}")
+        print(f"Go on  {resume_command(Path(found['store']), 1, None, code, trust)}")
     else:
         print(f"Next   residua study export --store {shlex.quote(found['store'])} --out table.csv")
 

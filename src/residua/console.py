@@ -11,6 +11,7 @@ from residua.errors import plural, short, visible
 from residua.progress import Pace, Show, display, in_words
 from residua.report.alerts import all_alerts
 from residua.result import Result, cell_width, plain_table
+from residua.terminal import bare
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +96,7 @@ def print_table(frame: pd.DataFrame, *, widest: int = 40, lean: pd.DataFrame | N
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False, soft_wrap=False)
+    console = Console(file=bare(sys.stdout), highlight=False, soft_wrap=False)
     if lean is not None and _width(frame, widest) > console.width:
         frame = lean
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")

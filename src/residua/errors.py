@@ -7,9 +7,26 @@ from difflib import get_close_matches
 from numbers import Integral
 from typing import Any
 
+# A longer sentence repeats what was given: its middle is left out, the cure stands at its end.
+MOST_LETTERS = 2000
+
+
+def sentence(message: object) -> str:
+    """Return a message on one line, as it may be shown anywhere.
+
+    >>> sentence("no\\x1b[31m\\nfile"), len(sentence("x" * 10**6))
+    ('no\\\\x1b[31m file', 2000)
+    """
+    text = visible(str(message))
+    half = MOST_LETTERS // 2
+    return text if len(text) <= MOST_LETTERS else f"{text[:half]}…{text[1 - half :]}"
+
 
 class InputError(ValueError):
     """What was given cannot be tested; the message says which column and what to do."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(sentence(message))
 
 
 class NothingFitted(InputError):
@@ -116,6 +133,9 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
 
 class StoreError(RuntimeError):
     """A store cannot be written or is in use; the message says why and how to go on."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(sentence(message))
 
 
 class Interrupted(Exception):

@@ -141,7 +141,7 @@ class Model:
     @property
     def is_normal(self) -> bool:
         """Return whether the features are jointly normal."""
-        return self.sampler is None and np.isinf(self.df)
+        return self.sampler is None and self.df == np.inf
 
     def mean(self, X: Array) -> Array:
         """Return the regression function, E[y given X], for each row."""
@@ -152,7 +152,7 @@ class Model:
         if self.sampler is not None:
             return self.sampler(rng, n_rows)
         shape = (n_rows, self.n_features)
-        if np.isfinite(self.df):
+        if self.df < np.inf:
             return np.asarray(rng.standard_t(self.df, shape) * np.sqrt((self.df - 2) / self.df))
         X = rng.standard_normal(shape)
         return X if self.covariance is None else _correlated(X, self.covariance)
@@ -210,6 +210,10 @@ def _check_law(model: Model) -> None:
         raise InputError("conditional= goes with sampler=. Leave it out, or give both.")
     if isinstance(model.conditional, str) and model.conditional != "independent":
         raise InputError(f"conditional={model.conditional!r} must be 'independent' or a function.")
+
+
+def _is_df(value: Any) -> bool:
+    return bool(2 < value < 1e300 or value == np.inf)
 
 
 def _checked_covariance(covariance: Any, width: int) -> Array:

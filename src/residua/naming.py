@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Mapping
 from dataclasses import fields
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from residua.errors import InputError, did_you_mean, short
@@ -21,14 +22,12 @@ def split_names(text: str) -> list[str]:
     >>> split_names("network(lr=0.001, hidden=(32, 16)), linear")
     ['network(lr=0.001, hidden=(32, 16))', 'linear']
     """
-    parts, depth = [""], 0
-    for letter in text:
+    commas, depth = [-1], 0
+    for at, letter in enumerate(text):
         depth = max(0, depth + (letter == "(") - (letter == ")"))
         if letter == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
+            commas.append(at)
+    return [text[a + 1 : b].strip() for a, b in pairwise([*commas, len(text)])]
 
 
 def read_call(text: str, *, what: str, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -50,7 +49,7 @@ def _arguments(text: str, inside: str, what: str) -> dict[str, Any]:
         assert isinstance(call, ast.Call)
         assert not call.args
         return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except (AssertionError, SyntaxError, ValueError, RecursionError, MemoryError):
+    except (AssertionError, SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         raise InputError(
             f"The {what} '{short(text)}' cannot be read. Write it as name(setting=value), "
             "such as boosting(trees=200, splits=2)."

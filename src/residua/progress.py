@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from residua.terminal import bare
+
 SECONDS = 10.0  # between two lines
 
 Show = Callable[[int, int, str], None]
@@ -31,7 +33,7 @@ def _bar(label: str) -> Iterator[Show]:
 
     remark = TextColumn("{task.fields[remark]}")
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), remark)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Console(file=bare(sys.stderr)), transient=True) as bar:
         task = bar.add_task(label, remark="")
         yield lambda done, total, said: bar.update(task, completed=done, total=total, remark=said)
 

@@ -240,6 +240,14 @@ class Refit:
             **{name: _lines(getattr(self, name)) for name in FRAMES},
         }
 
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Refit:
+        """Return what `to_dict` described."""
+        import pandas as pd
+
+        frames = {name: pd.DataFrame(stored[name]) for name in FRAMES}
+        return cls(**frames, about=stored["about"], alerts=tuple(stored["alerts"]))
+
     def __str__(self) -> str:
         import pandas as pd
 
@@ -264,6 +272,31 @@ class Refit:
         return "\n".join([*lines, *(f"! {alert}" for alert in self.alerts)])
 
     __repr__ = __str__
+
+
+def joined(parts: Sequence[Refit]) -> Refit:
+    """Return draws that were made one by one, as `refit` returns those it makes at once."""
+    import pandas as pd
+
+    errors, draws, every = (
+        pd.concat([getattr(part, name) for part in parts], ignore_index=True)
+        for name in ("errors", "draws", "frequencies")
+    )
+    seeds = sorted({int(part.about["seed"]) for part in parts})
+    learners = {name: text for part in parts for name, text in part.about["learners"].items()}
+    return Refit(
+        table=_summary(draws),
+        errors=errors,
+        draws=draws,
+        frequencies=_mean_frequencies(every),
+        about={
+            **parts[0].about,
+            "learners": learners,
+            "seeds": len(seeds),
+            "seed": seeds[0],
+        },
+        alerts=tuple(dict.fromkeys(alert for part in parts for alert in part.alerts)),
+    )
 
 
 def _lines(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -351,8 +384,12 @@ def _frequencies(runs: Sequence[_Run]) -> pd.DataFrame:
     tables = [run.stability.table.assign(learner=run.learner) for run in runs]
     every = pd.concat(tables, ignore_index=True)
     every["wavering"] = (every["frequency"] > 0) & (every["frequency"] < 1)
+    return _mean_frequencies(every.rename(columns={"selected": "stable"}))
+
+
+def _mean_frequencies(every: pd.DataFrame) -> pd.DataFrame:
     grouped = every.groupby(["learner", "method", "feature"], sort=False)
     found = grouped.agg(
-        frequency=("frequency", "mean"), stable=("selected", "mean"), wavering=("wavering", "mean")
+        frequency=("frequency", "mean"), stable=("stable", "mean"), wavering=("wavering", "mean")
     )
     return found.reset_index()

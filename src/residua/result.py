@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import zlib
 from collections.abc import Mapping
@@ -15,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residua.errors import InputError, MissingExtra, short
+from residua.files import checksum
+from residua.packing import check_room, pack, unpack
 from residua.writing import whole, write_text
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 FORMAT = 1
+# What a file holds, and its checksum; files of residua 0.1 have none.
+PARTS = ("format", "about", "alerts", "table", "quality", "rows", "scores", "residuals")
+TEXTS = ("method", "feature", "status")
+NUMBERS = ("estimate", "std_error", "low", "high", "statistic", "p_value", "p_adjusted", "effect")
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +131,9 @@ class Result:
             "alerts": list(self.alerts),
             "table": {name: cells(column) for name, column in self.table.items()},
             "quality": {name: cells(column) for name, column in self.quality.items()},
-            "rows": _packed(self.rows.astype(np.int64)),
-            "scores": {name: _packed(array) for name, array in self.scores.items()},
-            "residuals": {name: _packed(array) for name, array in self.residuals.items()},
+            "rows": pack(self.rows.astype(np.int64)),
+            "scores": {name: pack(array) for name, array in self.scores.items()},
+            "residuals": {name: pack(array) for name, array in self.residuals.items()},
         }
 
     @property
@@ -142,6 +147,8 @@ class Result:
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the result as JSON text, and write it where a path is given."""
         text = json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=1)
+        mark = checksum(json.loads(text))
+        text = text.replace("{", f'{{\n "checksum": "{mark}",', 1)
         if path is not None:
             write_text(path, text + "\n")
         return text
@@ -149,27 +156,31 @@ class Result:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Result:
         """Return the result that `to_dict` described."""
-        import pandas as pd
-
-        if stored.get("format") != FORMAT:
+        if not isinstance(stored, Mapping) or stored.get("format") != FORMAT:
             raise InputError("This is not a result that this version of residua wrote.")
-        return cls(
-            table=_filled(pd.DataFrame(stored["table"])),
-            scores={name: _unpacked(array) for name, array in stored["scores"].items()},
-            rows=_unpacked(stored["rows"]).astype(np.intp),
-            about=stored["about"],
-            quality=_filled(pd.DataFrame(stored["quality"])),
-            alerts=tuple(stored["alerts"]),
-            residuals={name: _unpacked(array) for name, array in stored["residuals"].items()},
-        )
+        try:
+            return cls(**_read(stored))
+        except (*DAMAGED, zlib.error) as error:
+            reason = short(str(error) or type(error).__name__, 150)
+            raise InputError(f"This is not a result of residua, or damaged ({reason}).") from error
 
     @classmethod
     def from_json(cls, path: str | Path) -> Result:
-        """Return the result stored in a file."""
+        """Return the result stored in a file, or raise where it is not as it was written."""
         try:
-            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-        except (json.JSONDecodeError, AttributeError, KeyError, UnicodeDecodeError):
+            stored = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_number)
+            if not stored.keys() <= {*PARTS, "checksum"}:
+                raise KeyError
+        except DAMAGED:
             raise InputError(f"{path} does not hold a residua result.") from None
+        if "checksum" in stored and stored.pop("checksum") != checksum(stored):
+            raise InputError(
+                f"{path} is not as it was written: its checksum does not fit. Make it again."
+            )
+        try:
+            return cls.from_dict(stored)
+        except InputError as error:
+            raise InputError(f"{path} does not hold a residua result: {error}") from error
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the table as Parquet."""
@@ -204,26 +215,65 @@ def is_combination(method: str) -> bool:
     return "+" in method.split("(")[0]
 
 
-def _filled(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with columns of empty cells as numbers again."""
+# What reading something else than was written can end with.
+DAMAGED = (
+    ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError,
+    MemoryError,
+)  # fmt: skip
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is not a number")
+
+
+def _read(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts of a result, checked as far as the numbers themselves can tell."""
+    arrays = {part: dict(stored[part]) for part in ("scores", "residuals")}
+    check_room([stored["rows"], *arrays["scores"].values(), *arrays["residuals"].values()])
+    rows = unpack(stored["rows"])
+    scores, residuals = ({n: unpack(a) for n, a in part.items()} for part in arrays.values())
+    table = _frame(stored["table"])
+    _check_table(table)
+    for array in scores.values():
+        if rows.ndim != 1 or array.shape != (len(rows), table["feature"].nunique()):
+            raise InputError("its scores do not fit its table")
+    about, alerts = stored["about"], stored["alerts"]
+    if not isinstance(about, Mapping) or not all(isinstance(alert, str) for alert in alerts):
+        raise InputError("it does not say how it was made")
+    return {
+        "table": table,
+        "scores": scores,
+        "rows": rows.astype(np.intp),
+        "about": about,
+        "quality": _frame(stored["quality"]),
+        "alerts": tuple(alerts),
+        "residuals": residuals,
+    }
+
+
+def _frame(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
+    """Return a table with columns of empty cells as numbers again."""
+    import pandas as pd
+
+    if not all(isinstance(cells, list) for cells in columns.values()):
+        raise InputError("a column of its table is none")
+    table = pd.DataFrame(dict(columns))
     empty = [name for name in table.columns if table[name].isna().all()]
     return table.astype(dict.fromkeys(empty, float))
 
 
-def _packed(array: NDArray[Any]) -> dict[str, Any]:
-    array = np.ascontiguousarray(array)
-    text = base64.b64encode(zlib.compress(array.astype(array.dtype.newbyteorder("<")).tobytes(), 6))
-    return {
-        "shape": list(array.shape),
-        "dtype": array.dtype.str.lstrip("=<>|"),
-        "data": text.decode(),
-    }
-
-
-def _unpacked(stored: Mapping[str, Any]) -> NDArray[Any]:
-    raw = zlib.decompress(base64.b64decode(stored["data"]))
-    array = np.frombuffer(raw, dtype="<" + stored["dtype"]).reshape(stored["shape"])
-    return array.astype(stored["dtype"])
+def _check_table(table: pd.DataFrame) -> None:
+    for name in TEXTS:
+        if not all(isinstance(value, str) for value in table[name]):
+            raise InputError(f"its column {name} is not text")
+    if not all(isinstance(value, bool | np.bool_) for value in table["selected"]):
+        raise InputError("its column selected is not yes or no")
+    for name in NUMBERS:
+        values = table[name].dropna().to_numpy()
+        if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+            raise InputError(f"its column {name} is not numbers")
+    if table.duplicated(["method", "feature"]).any():
+        raise InputError("it has a test twice")
 
 
 def describe_effect(line: Any, alternative: str = "two-sided") -> str:

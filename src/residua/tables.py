@@ -90,7 +90,12 @@ def read_csv(path: Path, **settings: Any) -> pd.DataFrame:
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write a table in which no cell of text is a formula to a spreadsheet (CWE-1236)."""
-    write_text(path, frame.map(safe_cell).to_csv(index=False, lineterminator="\n"))
+    write_text(path, safe(frame).to_csv(index=False, lineterminator="\n"))
+
+
+def safe(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table in which no cell, nor a name of a column, is a formula to a spreadsheet."""
+    return frame.map(safe_cell).rename(columns=safe_cell)
 
 
 def safe_cell(value: Any) -> Any:

@@ -97,7 +97,7 @@ def test_a_learner_can_be_for_some_scenarios_and_hidden_layers_are_one_value():
         ({"scenario": [{"name": "m", "y": "2 + 1"}]}, "names no feature"),
         ({"scenario": [{"name": "m", "table": "no.csv", "target": "y"}]}, "no.csv"),
         ({"scenario": [{"name": "m", "table": "no.csv"}]}, "no target"),
-        ({"scenario": [{"name": "m", "file": "no.py"}]}, "cannot be read"),
+        ({"scenario": [{"name": "m", "file": "no.py"}]}, "would run no.py: allow it"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_sentence(change, said):
@@ -159,7 +159,7 @@ def test_scenarios_of_a_users_own_run_from_a_file_a_formula_and_python(tmp_path)
         """
     )
     store = tmp_path / "study.sqlite"
-    found = residua.run_study(path, store=store)
+    found = residua.run_study(path, store=store, code=tmp_path / "models.py")
     assert not found.failures
     assert found.table["scenario"].tolist() == ["bent"] * 8 + ["waves"] * 8
     assert found.table["power"].tolist()[:8] == [1.0] * 4 + [3.0] * 4
@@ -168,13 +168,13 @@ def test_scenarios_of_a_users_own_run_from_a_file_a_formula_and_python(tmp_path)
     ] * 2  # fmt: skip
     # The store has the text of the file: it resumes where the file is gone, and sees a change.
     (tmp_path / "models.py").unlink()
-    residua.study.runner.resume_study(store)
+    residua.study.runner.resume_study(store, trust=True)
     (tmp_path / "models.py").write_text(
         "import residua\n\ndef bent(power=2, noise=1.0):\n"
         "    return residua.Model([lambda x: 2 * x**power, lambda x: 0 * x], noise=noise)\n"
     )
-    with pytest.raises(InputError, match="the file of scenario 1 has changed"):
-        residua.run_study(path, store=store)
+    with pytest.raises(InputError, match="the file of scenario 1 has changed: line 4 was"):
+        residua.run_study(path, store=store, trust=True)
 
 
 def test_a_model_given_in_python_is_run_and_is_resumed_there(tmp_path):

@@ -21,7 +21,7 @@ from residua.errors import InputError, StoreError
 from residua.study import pools, runner
 from residua.study.grid import read_grid
 from residua.study.store import Store, readable, writable
-from tiny_study import TINY, TOML, exported
+from tiny_study import TINY, TOML, changed, exported
 
 
 @pytest.fixture(scope="module")
@@ -172,9 +172,7 @@ def test_stores_of_different_studies_are_not_merged(tmp_path, whole):
 def test_parts_that_disagree_are_not_merged(tmp_path, whole):
     copy = tmp_path / "copy.sqlite"
     residua.run_study(TINY, store=copy, shard="1/3")
-    with sqlite3.connect(copy) as connection:
-        connection.execute("UPDATE rows SET p_value = 0.5 WHERE place = 3")
-    connection.close()
+    changed(copy, "UPDATE rows SET p_value = 0.5 WHERE place = 3")
     merged = tmp_path / "all.sqlite"
     runner.merge_stores([whole[0]], store=merged)
     with pytest.raises(InputError, match="disagree on repeat"):

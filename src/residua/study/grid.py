@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from inspect import signature
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,11 @@ import numpy as np
 
 from residua.checks import LARGEST_WHOLE, plain_all, shown
 from residua.errors import InputError, did_you_mean, is_whole, short, text_of
+from residua.files import read_toml
 from residua.model import Model
 from residua.randomness import seed_of
 from residua.study import own
+from residua.study.code import NONE, Allowed, Files
 from residua.study.scenarios import LETTERS, SCENARIOS, scenario
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ LISTS = ("hidden", "correlation")
 N_ROWS = 1000
 MOST_REPEATS, MOST_ROWS = 1_000_000, 10**9
 LOOKED_AT = 50
+# More than these no machine runs, and checking them would take longer than saying so.
+MOST_CELLS, MOST_TASKS, MOST_VALUES = 100_000, 5_000_000, 500_000_000
 
 
 @dataclass(frozen=True)
@@ -110,11 +115,11 @@ class Grid:
         for cell in self.cells:
             key = " ".join(part for part in cell.source if part)
             if key not in found:
-                found[key] = _digest(*Source(cell).first_rows(self.seed))
+                found[key] = digest(*Source(cell).first_rows(self.seed))
         return found
 
 
-def _digest(X: pd.DataFrame, y: Any) -> str:
+def digest(X: pd.DataFrame, y: Any) -> str:
     """Return a short digest of a table, the same on every machine."""
     import pandas as pd
 
@@ -144,6 +149,7 @@ class Source:
         if "model" in self.origin:
             return self.origin["model"]  # type: ignore[no-any-return]
         if "y" in self.origin:
+            _check_names(self.cell.scenario, settings)
             return own.formula(y=self.origin["y"], name=self.cell.scenario, **settings)
         if "source" in self.origin:
             make = own.from_source(
@@ -160,7 +166,7 @@ class Source:
         target = self.origin["target"]
         if target not in frame.columns:
             hint = did_you_mean(target, map(str, frame.columns))
-            raise InputError(f"{self.origin['table']} has no column '{target}'.{hint}")
+            raise InputError(f"{self.origin['table']} has no column '{short(target)}'.{hint}")
         return frame, target
 
     def first_rows(self, seed: int) -> tuple[pd.DataFrame, Any]:
@@ -172,46 +178,58 @@ class Source:
         return model.draw(LOOKED_AT, seed=seed)
 
 
+def _check_names(scenario: str, settings: Mapping[str, Any]) -> None:
+    known = [name for name in signature(own.formula).parameters if name not in ("y", "name")]
+    for name in settings:
+        if name not in known:
+            raise InputError(
+                f"Scenario '{short(scenario)}' has no setting '{short(name)}'."
+                f"{did_you_mean(name, known)}"
+            )
+
+
 def _made(make: Any, name: str, settings: Mapping[str, Any]) -> Model:
     try:
         model = make(**settings)
-    except TypeError as error:
-        raise InputError(f"Scenario '{name}' cannot be made: {error}.") from error
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        reason = short(f"{type(error).__name__}: {error}", 200)
+        raise InputError(f"Scenario '{short(name)}' cannot be made ({reason}).") from error
     if not isinstance(model, Model):
-        raise InputError(f"Scenario '{name}' made a {type(model).__name__}. Return a Model.")
+        raise InputError(f"Scenario '{short(name)}' made a {type(model).__name__}. Return a Model.")
     return model
 
 
-def read_grid(study: str | Path | Mapping[str, Any]) -> Grid:
+def read_grid(
+    study: str | Path | Mapping[str, Any], *, code: Files = (), trust: bool = False
+) -> Grid:
     """Return the grid of a study file, or of the same as a dictionary.
+
+    Python that a study names or holds runs where `code` names its file, or where `trust` is set.
 
     >>> study = {"repeats": 2, "scenario": [{"name": "surrogate", "rho": [0, 0.9]}],
     ...          "learner": [{"name": "linear"}], "methods": {"names": ["gcm"]}}
     >>> [cell.setting for cell in read_grid(study).cells]
     ['n_rows=1000, rho=0', 'n_rows=1000, rho=0.9']
     """
+    allowed = Allowed.of(code, trust)
     if isinstance(study, Mapping):
-        return _grid(plain_all(study), Path())
+        return _grid(plain_all(study), Path(), allowed)
     path = Path(study)
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
-    except (ValueError, RecursionError) as error:
-        why = short(str(error), 150)
-        raise InputError(f"{path} is not a study file in TOML ({why}).") from error
-    return _grid(given, path.parent)
+    return _grid(read_toml(path, "a study file in TOML"), path.parent, allowed)
 
 
-def _grid(given: dict[str, Any], folder: Path) -> Grid:
+def _grid(given: dict[str, Any], folder: Path, allowed: Allowed = NONE) -> Grid:
     for name in given:
         if name not in TOP:
             raise InputError(f"A study has no '{short(text_of(name))}'.{did_you_mean(name, TOP)}")
     repeats = _whole(given, "repeats", 1, 1, MOST_REPEATS)
     seed = _whole(given, "seed", 0, 0)
-    entries = [_scenario(entry, folder) for entry in _entries(given, "scenario")]
+    entries = [_scenario(entry, folder, allowed) for entry in _entries(given, "scenario")]
     learners = [_learner(entry) for entry in _entries(given, "learner")]
     choices = list(_options(given))
+    _check_size(entries, learners, choices, repeats)
     cells: dict[tuple[str, ...], Cell] = {}
     for name, origin, settings in entries:
         mine = [text for texts, only in learners if not only or name in only for text in texts]
@@ -226,6 +244,26 @@ def _grid(given: dict[str, Any], folder: Path) -> Grid:
     grid = Grid(tuple(cells.values()), methods, repeats, seed, stored)
     _check(grid)
     return grid
+
+
+def _check_size(
+    entries: list[Entry],
+    learners: list[tuple[list[str], tuple[str, ...]]],
+    choices: list[Any],
+    repeats: int,
+) -> None:
+    """Raise where there are too many cells or tasks, before any of them is made."""
+    fits = len(choices) * sum(len(texts) for texts, _ in learners)
+    cells = fits * sum(_count(settings) for _, _, settings in entries)
+    if cells > MOST_CELLS:
+        raise InputError(
+            f"The study has {cells:,} cells, {MOST_CELLS:,} at most. Give its lists fewer values."
+        )
+    if cells * repeats > MOST_TASKS:
+        raise InputError(
+            f"repeats = {short(str(repeats))} of {cells:,} cells are more than {MOST_TASKS:,} "
+            "tasks. Take fewer."
+        )
 
 
 def _whole(
@@ -255,11 +293,11 @@ def _entries(given: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 Entry = tuple[str, dict[str, Any], dict[str, Any]]
 
 
-def _scenario(entry: dict[str, Any], folder: Path) -> Entry:
+def _scenario(entry: dict[str, Any], folder: Path, allowed: Allowed) -> Entry:
     """Return a scenario's name, where it comes from, and its settings."""
     given = entry.pop("name")
     name = LETTERS.get(given, given)
-    origin = _origin(name, entry, folder)
+    origin = _origin(name, entry, folder, allowed)
     if not origin and name not in SCENARIOS:
         raise InputError(
             f"There is no scenario '{short(name)}'.{did_you_mean(name, SCENARIOS)} One of your own "
@@ -270,24 +308,25 @@ def _scenario(entry: dict[str, Any], folder: Path) -> Entry:
     return name, origin, entry
 
 
-def _origin(name: str, entry: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _origin(name: str, entry: dict[str, Any], folder: Path, allowed: Allowed) -> dict[str, Any]:
     """Take out of an entry what says where its rows come from, where it is a user's own."""
     if "model" in entry:
         return {"model": _made(lambda: entry.pop("model"), name, {})}
     if "y" in entry:
         return {"y": entry.pop("y")}
     if "source" in entry:  # as a store keeps it
-        return {key: entry.pop(key) for key in ("file", "source", "function")}
+        file, source = str(entry.pop("file", "its file")), str(entry.pop("source"))
+        allowed.check_kept(name, file, source)
+        return {"file": file, "source": source, "function": str(entry.pop("function", name))}
     if "file" in entry:
         path = folder / str(entry.pop("file"))
-        try:
-            source = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path} cannot be read ({error}). Check the path.") from error
-        return {"file": path.name, "source": source, "function": entry.pop("function", name)}
+        source = allowed.read(name, path)
+        return {"file": path.name, "source": source, "function": str(entry.pop("function", name))}
     if "table" in entry:
         if "target" not in entry:
-            raise InputError(f"Scenario '{name}' has a table but no target. Name its column.")
+            raise InputError(
+                f"Scenario '{short(name)}' has a table but no target. Name its column."
+            )
         path = (folder / str(entry.pop("table"))).resolve()
         return {"table": str(path), "target": str(entry.pop("target"))}
     return {}
@@ -303,7 +342,10 @@ def _learner(entry: dict[str, Any]) -> tuple[list[str], tuple[str, ...]]:
     """Return a learner's texts, one for each combination of settings, and its scenarios."""
     name = entry.pop("name")
     only = entry.pop("scenarios", [])
-    only = [only] if isinstance(only, str) else list(only)
+    only = [only] if isinstance(only, str) else only
+    if not isinstance(only, list | tuple) or not all(isinstance(one, str) for one in only):
+        raise InputError(f"Learner '{short(name)}' needs scenarios = [\"…\"], a list of names.")
+    _check_count(f"Learner '{short(name)}'", entry)
     texts = [
         f"{name}({', '.join(f'{k}={v!r}' for k, v in settings.items())})" if settings else name
         for settings in _multiplied(entry)
@@ -313,6 +355,7 @@ def _learner(entry: dict[str, Any]) -> tuple[list[str], tuple[str, ...]]:
 
 def _options(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     chosen = {name: given[name] for name in OPTIONS if name in given}
+    _check_count("The study", chosen)
     for options in _multiplied(chosen):
         if options.get("paper") and "splits" in options:
             raise InputError("paper = true is in sample. Leave out splits, or set paper = false.")
@@ -331,10 +374,20 @@ def _multiplied(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield dict(zip(axes, values, strict=True))
 
 
+def _count(settings: Mapping[str, Any]) -> int:
+    """Return how many combinations `_multiplied` yields."""
+    return prod(len(_values(name, value)) for name, value in settings.items())
+
+
+def _check_count(what: str, settings: Mapping[str, Any]) -> None:
+    if (count := _count(settings)) > MOST_CELLS:
+        raise InputError(f"{what} has {count:,} combinations of settings. Give fewer values.")
+
+
 def _values(name: str, value: Any) -> list[Any]:
     if name in LISTS:
         nested = isinstance(value, list) and value and isinstance(value[0], list)
-        deeper = nested and isinstance(value[0][0], list)
+        deeper = nested and value[0] and isinstance(value[0][0], list)
         return value if (deeper if name == "correlation" else nested) else [value]
     return list(value) if isinstance(value, list | tuple) else [value]
 
@@ -346,7 +399,9 @@ def _methods(given: Mapping[str, Any]) -> tuple[str, ...]:
     if isinstance(asked, Mapping):
         for name in asked:
             if name != "names":
-                raise InputError(f"[methods] has no '{name}'. Write names = [\"gcm\", …].")
+                raise InputError(
+                    f"[methods] has no '{short(str(name))}'. Write names = [\"gcm\", …]."
+                )
         asked = asked.get("names", "default")
     return tuple(method.name for method in get_methods(asked))
 
@@ -357,8 +412,8 @@ def _check_only(entries: list[Entry], learners: list[tuple[list[str], tuple[str,
         for name in only:
             if name not in known:
                 raise InputError(
-                    f"Learner '{texts[0]}' is for scenario '{name}', which the study does not "
-                    f"have.{did_you_mean(name, known)}"
+                    f"Learner '{short(texts[0])}' is for scenario '{short(name)}', which the study "
+                    f"does not have.{did_you_mean(name, known)}"
                 )
 
 
@@ -384,9 +439,18 @@ def _check(grid: Grid) -> None:
         if not is_whole(n_rows) or not 1 <= n_rows <= MOST_ROWS:
             raise InputError(f"n_rows = {shown(n_rows)} must be a whole number of rows.")
         _check_splits(cell, n_rows)
+        wide = cell.parameters.get("n_features", 1)
+        if n_rows * (wide if is_whole(wide) else 1) > MOST_VALUES:
+            raise InputError(
+                f"n_rows = {short(str(n_rows))} makes a table of more than {MOST_VALUES:,} values. "
+                "Take fewer rows or features."
+            )
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
-    for learner, option in {(cell.learner, cell.option): cell for cell in grid.cells}:
-        options = next(c.options for c in grid.cells if (c.learner, c.option) == (learner, option))
-        prepare(X, y, learner=learner, methods=grid.methods, seed=grid.seed, **options)
+    first: dict[tuple[str, str], Cell] = {}
+    for cell in grid.cells:
+        first.setdefault((cell.learner, cell.option), cell)
+    for cell in first.values():
+        given: dict[str, Any] = dict(cell.options)
+        prepare(X, y, learner=cell.learner, methods=grid.methods, seed=grid.seed, **given)
     _ = grid.data  # every scenario draws

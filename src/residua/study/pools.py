@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from residua.errors import InputError, MissingExtra
@@ -94,13 +94,16 @@ def _until_broken(works: Works, queue: list[Task], n_jobs: int, *, ahead: int) -
     from concurrent.futures.process import BrokenProcessPool
 
     waiting: dict[Future[Done], Task] = {}
+    first = True
     with _executor(works, n_jobs) as executor:
         while queue or waiting:
             while queue and len(waiting) < ahead:
                 task = queue.pop(0)
                 try:
-                    with _deaf_to_interrupts():
+                    # The first starts the processes; later on no interrupt is to be missed.
+                    with _deaf_to_interrupts() if first else nullcontext():
                         future = executor.submit(_run_known, *task)
+                    first = False
                 except BrokenProcessPool:
                     queue.insert(0, task)
                     return list(waiting.values())

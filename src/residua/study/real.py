@@ -9,6 +9,7 @@ feature by a cross-fitted test on all rows, corrected for their number.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from residua import datasets
@@ -16,8 +17,11 @@ from residua.assess import assess
 from residua.engines import Progress
 from residua.errors import InputError
 from residua.learners import Boosting, Learner
-from residua.refit import EVERYTHING, MOST_DRAWS, Refit, refit
+from residua.refit import EVERYTHING, MOST_DRAWS, Refit, joined, refit
+from residua.study.draws import Draws
+from residua.study.grid import digest
 from residua.study.published import LEARNERS, METHODS, Published, published
+from residua.study.runner import versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,11 +50,13 @@ def run(
     grouped: bool = False,
     n_jobs: int = 1,
     progress: Progress | None = None,
+    kept: Path | None = None,
 ) -> Refit:
     """Return the errors and frequencies of one of the paper's tables, in its mode or in ours.
 
     `learners` are some of lm, GBM and NN, or a mapping of names to learners of your own. `grouped`
-    takes the columns that code one category as one feature.
+    takes the columns that code one category as one feature. `kept` is a file to which every draw
+    is added as soon as it is made; those it holds are not made again.
     """
     if mode not in MODES:
         raise InputError(f"mode={mode!r} is not known. Use 'paper' or 'ours'.")
@@ -58,11 +64,28 @@ def run(
     chosen = _learners(known, learners)
     X, y = datasets.load(known.dataset)
     clusters = None if mode == "paper" else datasets.clusters(known.dataset, X)
-    return refit(
-        X, y, clusters=clusters, learners=chosen, methods=list(methods), seeds=seeds, seed=seed,
-        paper=mode == "paper", task="regression", n_jobs=n_jobs, progress=progress,
-        groups=datasets.groups(known.dataset) if grouped else None,
-    )  # fmt: skip
+    settings: dict[str, Any] = {
+        "clusters": clusters, "methods": list(methods), "paper": mode == "paper",
+        "task": "regression", "groups": datasets.groups(known.dataset) if grouped else None,
+    }  # fmt: skip
+    if kept is None:
+        return refit(
+            X, y, learners=chosen, seeds=seeds, seed=seed, n_jobs=n_jobs, progress=progress,
+            **settings,
+        )  # fmt: skip
+    draws = Draws(kept, {"data": digest(X, y), "mode": mode, "methods": list(methods),
+                         "grouped": grouped, "versions": versions()})  # fmt: skip
+    parts = []
+    for label, learner in chosen.items():
+        for at in range(seed, seed + seeds):
+            key = {"learner": label, "setting": str(learner), "seed": at}
+            if (found := draws.get(key)) is None:
+                found = refit(X, y, learners={label: learner}, seed=at, n_jobs=n_jobs, **settings)
+                draws.add(key, found)
+            parts.append(found)
+            if progress:
+                progress(len(parts), len(chosen) * seeds)
+    return joined(parts)
 
 
 def _learners(known: Published, given: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:

@@ -88,15 +88,16 @@ def run(
     fast: bool = False,
     n_jobs: int = 1,
     progress: Progress | None = None,
+    kept: Path | None = None,
 ) -> Frames:
     """Return what a table or figure is made of, run again in the paper's mode or in ours.
 
-    `fast` leaves the networks out.
+    `fast` leaves the networks out; `kept` is a file of draws, as in `real.run`.
     """
     _known(name)
     found = real.run(
         name, mode=mode, learners=("lm", "GBM") if fast else LEARNERS, seeds=seeds, seed=seed,
-        n_jobs=n_jobs, progress=progress,
+        n_jobs=n_jobs, progress=progress, kept=kept,
     )  # fmt: skip
     return parts(name, found)
 
@@ -126,10 +127,22 @@ def keep(path: Path, rows: pd.DataFrame) -> None:
     write_text(path, rows.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
-def keep_all(folder: Path, mode: str, found: Frames) -> None:
-    """Write what `run` found, where `stored` finds it."""
+def keep_all(folder: Path, mode: str, found: Frames, *, keep_fuller: bool = False) -> None:
+    """Write what `run` found, where `stored` finds it; or only what has as many draws or more."""
+    fuller = _fuller(folder / f"{mode}_errors.csv", found["errors"]) if keep_fuller else []
     for part, rows in found.items():
-        keep(folder / f"{mode}_{part}.csv", rows)
+        keep(folder / f"{mode}_{part}.csv", rows[~rows["learner"].isin(fuller)])
+
+
+def _fuller(path: Path, errors: pd.DataFrame) -> list[str]:
+    """Return the learners of which more draws of the folds are stored."""
+    if not path.is_file():
+        return []
+    old = read_csv(path)
+    old = old[old["data"].isin(errors["data"])]
+    there = old.groupby("learner")["seeds"].max()
+    now = errors.groupby("learner")["seeds"].max()
+    return [str(name) for name in now.index if there.get(name, 0) > now[name]]
 
 
 def stored(folder: Path, name: str, mode: str = "paper") -> Frames | None:

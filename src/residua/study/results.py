@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from residua.study import metrics
 from residua.study.store import CELL_COLUMNS, COLUMNS, Store
+from residua.tables import safe_cell
 from residua.writing import whole
 
 if TYPE_CHECKING:
@@ -104,9 +105,9 @@ def write_table(store: Store, path: str | Path | None = None) -> int:
 
 def _write(file: Any, names: list[str], rows: Iterable[tuple[Any, ...]]) -> int:
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(names)
+    writer.writerow(map(safe_cell, names))
     count = 0
     for row in rows:
-        writer.writerow(["" if value is None else value for value in row])
+        writer.writerow(["" if value is None else safe_cell(value) for value in row])
         count += 1
     return count

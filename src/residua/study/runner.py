@@ -11,6 +11,7 @@ from typing import Any
 from residua.checks import jobs, reporter, shown, truth, whole
 from residua.errors import InputError, short
 from residua.study import pools
+from residua.study.code import Files, changed_lines
 from residua.study.grid import Grid, read_grid
 from residua.study.results import Study
 from residua.study.store import Done, Store, readable, writable
@@ -40,6 +41,8 @@ def run_study(
     new: bool = False,
     first: int | None = None,
     progress: Progress | None = None,
+    code: Files = (),
+    trust: bool = False,
 ) -> Study:
     """Return the study after running what its store does not hold yet.
 
@@ -53,9 +56,12 @@ def run_study(
     new: start over where the store holds another study.
     first: run this many repeats of each cell at most, the rest another time.
     progress: a function of a `Standing`, called after every task.
+    code: the Python file, or files, that the scenarios of the study may run.
+    trust: run whatever Python the study names or its store holds.
     """
+    grid = read_grid(study, code=code, trust=trust)
     run_in_store(
-        study, store, n_jobs=n_jobs, dask=dask, shard=shard, new=new, first=first, progress=progress
+        grid, store, n_jobs=n_jobs, dask=dask, shard=shard, new=new, first=first, progress=progress
     )
     return read_study(store)
 
@@ -155,7 +161,7 @@ def read_shard(text: str | Sequence[int] | None) -> tuple[int, int]:
 
 def identity(grid: Grid) -> dict[str, Any]:
     """Return what has to be the same for two runs to be one study."""
-    return {"grid": _plain(dict(grid.given)), "data": grid.data, "versions": _versions()}
+    return {"grid": _plain(dict(grid.given)), "data": grid.data, "versions": versions()}
 
 
 def _plain(value: Any) -> Any:
@@ -163,7 +169,8 @@ def _plain(value: Any) -> Any:
     return json.loads(json.dumps(value, default=str))
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of what the numbers come from."""
     from importlib.metadata import PackageNotFoundError, version
 
     import residua
@@ -211,7 +218,8 @@ def differences(stored: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str]
         if was != is_now:
             label = name.removeprefix("grid.")
             if label.endswith(".source"):
-                found.append(f"the file of {label.removesuffix('.source')} has changed")
+                lines = changed_lines(str(was), str(is_now))
+                found.append(f"the file of {label.removesuffix('.source')} has changed: {lines}")
             else:
                 found.append(f"{label} was {short(str(was))} and is {short(str(is_now))}")
     return found

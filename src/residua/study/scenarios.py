@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from residua.checks import plain_all, shown
 from residua.errors import InputError, did_you_mean, is_whole, short, text_of
-from residua.model import MOST_FEATURES, Curve, Model, Term, straight
+from residua.model import Curve, Model, Term, straight
 
 Array = NDArray[np.float64]
+# Most scenarios have a matrix of all pairs of features.
+MOST_FEATURES = 5_000
 
 
 def draw(name: str, *, n_rows: int = 1000, seed: int = 0, **settings: Any) -> Any:
@@ -68,11 +70,13 @@ def _check_settings(name: str, make: Callable[..., Model], settings: dict[str, A
     for setting, value in settings.items():
         if setting not in taken:
             hint = did_you_mean(setting, taken) if taken else " It has none."
-            raise InputError(f"Scenario '{name}' has no setting '{setting}'.{hint}")
+            raise InputError(f"Scenario '{name}' has no setting '{short(setting)}'.{hint}")
         default = taken[setting].default
         if isinstance(default, int | float) and not _is_number(value, whole=is_whole(default)):
             kind = "a whole number" if is_whole(default) else "a number"
             raise InputError(f"{setting}={shown(value)} of scenario '{name}' must be {kind}.")
+        if isinstance(default, str) and not isinstance(value, str):
+            raise InputError(f"{setting}={shown(value)} of scenario '{name}' must be a text.")
 
 
 def _is_number(value: Any, *, whole: bool) -> bool:
@@ -92,6 +96,10 @@ def _pairs(n_features: int, pairs: dict[int, float]) -> Array:
 def _check_width(n_features: int, needed: int) -> None:
     if n_features < needed:
         raise InputError(f"n_features={n_features} is too few: this scenario uses {needed}.")
+    if n_features > MOST_FEATURES:
+        raise InputError(
+            f"n_features={short(str(n_features))} is too many: {MOST_FEATURES:,} at most."
+        )
 
 
 def linear(*, copies: int = 1, n_features: int = 20, noise: float = 0.1) -> Model:
@@ -154,7 +162,7 @@ def single_index(*, link: str = "sigmoid", n_features: int = 20, noise: float = 
     """Return model (d), with the sigmoid or the Gaussian link."""
     _check_width(n_features, 8)
     if link not in LINKS:
-        raise InputError(f"link={link!r} is not known. Use 'sigmoid' or 'gaussian'.")
+        raise InputError(f"link={short(repr(link))} is not known. Use 'sigmoid' or 'gaussian'.")
     return Model(
         (6, 5, 4, 3, 2, 1, 0.5, 0.1),
         link=LINKS[link],

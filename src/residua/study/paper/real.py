@@ -37,12 +37,14 @@ def _found(name: str, run: Run) -> real_items.Frames:
         if stored is None:
             raise run.missing(name)
         return stored
-    key = (published(name).dataset, run.mode)
+    dataset = published(name).dataset
+    key = (dataset, run.mode)
     if key not in run.real:
         usual = FAST_SEEDS if run.fast else SEEDS
         run.real[key] = real_items.run(
             name, mode=run.mode, fast=run.fast, seeds=run.repeats or usual, seed=run.seed,
             n_jobs=run.n_jobs, progress=_progress(name, run),
+            kept=run.folder / "stores" / f"{dataset}-{run.mode}.draws",
         )  # fmt: skip
     return run.real[key]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,6 +142,14 @@ def write_results(folder: Path, study: str, mode: str, found: Results) -> None:
     of = features if found.features["feature"].nunique() <= MOST_FEATURES else None
     if of is not None:
         _write(of, found.features, found.made_by)
+
+
+def has_fuller(folder: Path, study: str, mode: str, found: Results) -> bool:
+    """Return whether results of more repeats than these are stored."""
+    with suppress(ValueError, KeyError):  # what cannot be read is written again
+        stored = read_results(folder, study, mode)
+        return stored is not None and stored.repeats > found.repeats
+    return False
 
 
 def _write(path: Path, frame: pd.DataFrame, made_by: str) -> None:
