@@ -54,6 +54,17 @@ def test_five_hundred_damaged_files_of_a_seed_have_an_answer_or_a_sentence(fuzz,
 # --- the law would notice -----------------------------------------------------------------------
 
 
+def test_the_files_are_good_before_they_are_damaged(fuzz, tmp_path):
+    files = fuzz.fuzz_files
+    originals = files.Originals(tmp_path)
+    for kind, raw in originals.raw.items():
+        path = tmp_path / f"bad.{files.ENDINGS[kind.split(',')[0]]}"
+        path.write_bytes(raw)
+        words = files.command(kind, path, originals, np.random.default_rng(0))
+        found = files.verdict(files.Mutant(kind, path, words))
+        assert found == files.Verdict("exit 0"), kind
+
+
 def test_cases_are_the_same_again_and_of_many_kinds(fuzz):
     once, again = ([fuzz.fuzz_tables.case(5, at) for at in range(60)] for _ in range(2))
     assert [case.kind for case in once] == [case.kind for case in again]

@@ -28,6 +28,7 @@ import residua
 from residua import cli
 from residua.study import pools
 
+ROOT = Path(__file__).resolve().parent.parent
 # docs/cli.md: done, bad input, some fits failed, an extra is missing, cannot write.
 CODES = (cli.DONE, cli.BAD_INPUT, cli.SOME_FAILED, cli.MISSING_EXTRA, cli.CANNOT_WRITE)
 TOKENS = (
@@ -83,6 +84,8 @@ class Originals:
             "JSON, results": (folder / "good.json").read_bytes(),
             "SQLite, study": (folder / "good.sqlite").read_bytes(),
         }
+        old = ROOT / "tests" / "fixtures" / "study_of_0_1.db"  # without checksums
+        self.old_store = old.read_bytes() if old.exists() else self.raw["SQLite, study"]
 
 
 ENDINGS = {"CSV": "csv", "Parquet": "parquet", "TOML": "toml", "JSON": "json", "SQLite": "sqlite"}
@@ -108,11 +111,18 @@ def mutant(originals: Originals, seed: int, at: int) -> Mutant:
     for old in originals.folder.glob("bad*"):
         old.unlink()
     raw = originals.raw[kind]
-    if kind.startswith("JSON") and rng.random() < 0.7:
-        path.write_text(json.dumps(other_values(json.loads(raw), rng)), encoding="utf-8")
-    elif kind.startswith("SQLite") and rng.random() < 0.5:
+    by_value = rng.random() < 0.6
+    if kind.startswith("SQLite"):
+        raw = pick(rng, [raw, originals.old_store])
+    if kind.startswith("JSON") and by_value:
+        document = other_values(json.loads(raw), rng)
+        document.pop("checksum", None)  # as a forger would, and as files of residua 0.1 have none
+        path.write_text(json.dumps(document), encoding="utf-8")
+    elif kind.startswith("SQLite") and by_value:
         path.write_bytes(raw)
         other_cells(path, rng)
+    elif kind.startswith("TOML") and by_value:
+        path.write_text(other_settings(raw.decode(), rng), encoding="utf-8")
     else:
         path.write_bytes(other_bytes(raw, rng))
     return Mutant(kind, path, command(kind, path, originals, rng))
@@ -201,6 +211,32 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
         yield value, key
         if isinstance(value[key], (dict, list)):
             yield from _places(value[key])
+
+
+LITERALS = (
+    "0", "-1", "1", "3", "2.5", "1e999", "nan", "inf", "true", "[]", "{}", '""', '"x"', "99999",
+    r'"\u001b[31m"', '["gcm", "x"]', '["a", "c"]', "2020-01-01", '"linear"', '"none"', "[[1]]",
+    "{a = 1}", '"kind"', "[3, 4]", "'''\n'''", "0x7fffffffffffffff",
+)  # fmt: skip
+
+
+def other_settings(text: str, rng: Generator) -> str:
+    """Return settings with one or two of their values, or names, changed."""
+    lines = text.splitlines()
+    for _ in range(int(rng.integers(1, 3))):
+        at = pick(rng, [k for k, line in enumerate(lines) if "=" in line] or [0])
+        lines = lines or ["x = 1"]
+        name, _, value = lines[at].partition("=")
+        draw = rng.random()
+        if draw < 0.7:
+            lines[at] = f"{name}= {pick(rng, LITERALS)}"
+        elif draw < 0.8:
+            lines[at] = f"{pick(rng, ['seed', 'x', 'names', 'out', 'n_rows'])} ={value}"
+        elif draw < 0.9:
+            lines.insert(at, f"[{pick(rng, ['assess', 'groups', 'study', 'x', '[learner]'])}]")
+        else:
+            del lines[at]
+    return "\n".join(lines)
 
 
 def other_cells(path: Path, rng: Generator) -> None:
