@@ -13,7 +13,7 @@ import typer
 from residua.cli_options import AsJson, Jobs
 from residua.cli_study import Dask, Quiet, progress, stopping_at
 from residua.errors import InputError
-from residua.writing import make_room
+from residua.writing import make_room, write_text
 
 if TYPE_CHECKING:
     from residua.study.paper import Figure, Made
@@ -152,7 +152,7 @@ def _write(name: str, mode: str, made: Made, out: Path, picture: str, *, quick: 
         save(made.draw(), out / f"{stem}.{picture}")
     if not quick:
         sizes = {**_sizes(out), f"{name}-{mode}": _size(made)}
-        (out / SIZES).write_text(json.dumps(sizes, indent=1, sort_keys=True) + "\n", "utf-8")
+        write_text(out / SIZES, json.dumps(sizes, indent=1, sort_keys=True) + "\n")
 
 
 def _size(made: Made) -> list[int]:
