@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from residua.errors import InputError, MissingExtra, did_you_mean, listed, short
+from residua.files import read_toml
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,16 +84,9 @@ def safe_cell(value: Any) -> Any:
 
 def read_groups(path: Path | None) -> dict[str, list[str]] | None:
     """Return the groups of columns that a TOML file names; None where there is none."""
-    import tomllib
-
     if path is None:
         return None
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f'{path} is not TOML such as place = ["lat", "lon"] ({error}).') from error
+    found = read_toml(path, 'TOML such as place = ["lat", "lon"]')
     groups: dict[str, list[str]] = found.get("groups", found)
     return groups
 

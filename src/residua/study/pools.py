@@ -49,9 +49,10 @@ def processes(n_jobs: int) -> Pool:
 
     def pool(works: Works, tasks: Sequence[Task]) -> Iterator[Done]:
         left, suspects = list(tasks), list[Task]()
+        most = min(count, len(left))
         while left or suspects:
             if not suspects:
-                suspects = yield from _until_broken(works, left, count, ahead=2 * count)
+                suspects = yield from _until_broken(works, left, most, ahead=2 * most)
                 continue
             # What was under way when a process died is tried again, one at a time.
             culprits = yield from _until_broken(works, suspects, 1, ahead=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -100,6 +101,8 @@ def write_table(store: Store, path: str | Path | None = None) -> int:
     if path is None:
         return _write(sys.stdout, names, rows)
     path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
     beside = path.with_name(f"{path.name}.part")
     try:
         with beside.open("w", encoding="utf-8", newline="") as file:
