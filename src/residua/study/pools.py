@@ -53,9 +53,10 @@ def processes(n_jobs: int) -> Pool:
     def pool(works: Works, tasks: Sequence[Task]) -> Iterator[Done]:
         left, suspects = list(tasks), list[Task]()
         deaths: dict[int, int] = {}  # in a row, by cell
+        most = min(count, len(left))
         while left or suspects:
             if not suspects:
-                found = _until_broken(works, left, count, ahead=2 * count)
+                found = _until_broken(works, left, most, ahead=2 * most)
                 suspects = yield from _counted(found, deaths)
                 continue
             # What was under way when a process died is tried again, one at a time.
