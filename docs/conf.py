@@ -10,15 +10,15 @@ sys.path.insert(0, str(HERE.parent / "tools"))
 
 from gallery import write_gallery, write_tables  # noqa: E402
 
-import residua  # noqa: E402
+import covaria  # noqa: E402
 
-project = "residua"
-author = "The residua developers"
-version = release = residua.__version__
+project = "covaria"
+author = "The covaria developers"
+version = release = covaria.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build", "examples"]
 html_theme = "furo"
-html_title = f"residua {version}"
+html_title = f"covaria {version}"
 html_show_sourcelink = False
 html_copy_source = False
 html_static_path: list[str] = []

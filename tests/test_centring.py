@@ -7,12 +7,12 @@ from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegression
 from sklearn.model_selection import TimeSeriesSplit
 
-from residua import assess
-from residua.assess import prepare
-from residua.centring import POLICY, _lesser, centring
-from residua.conclude import _against_gcm
-from residua.report.alerts import _unseen
-from residua.residuals import fit_residuals
+from covaria import assess
+from covaria.assessment import prepare
+from covaria.diagnostics.centring import POLICY, _lesser, centring
+from covaria.nuisance.residuals import fit_residuals
+from covaria.report.alerts import _unseen
+from covaria.results.conclusion import _against_gcm
 
 QUANTILE = GradientBoostingRegressor(loss="quantile", alpha=0.9, n_estimators=20)
 

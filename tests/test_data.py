@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import KFold
 
-from residua.data import MAX_LEVELS, Dataset, natural
-from residua.errors import InputError, did_you_mean
-from residua.splits import describe, make_splits
+from covaria.errors import InputError, did_you_mean
+from covaria.nuisance.splits import describe, make_splits
+from covaria.tables.dataset import MAX_LEVELS, Dataset, natural
 
 N = 24
 ROWS = np.arange(N)

@@ -40,7 +40,7 @@ def test_every_link_to_a_file_leads_to_one(path):
 
 
 def test_every_method_has_a_page():
-    from residua import METHODS
+    from covaria import METHODS
 
     written = {page.stem for page in (ROOT / "docs" / "methods").glob("*.md")}
     missing = set(METHODS) - written - {"gcm+pcm"}
@@ -49,7 +49,7 @@ def test_every_method_has_a_page():
 
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path):
-    pytest.importorskip("sphinx", reason="pip install 'residua[docs]'")
+    pytest.importorskip("sphinx", reason="pip install 'covaria[docs]'")
     command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "docs", tmp_path / "html"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

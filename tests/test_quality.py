@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from residua import assess, draw
-from residua.assess import prepare
-from residua.quality import missed_in_common, quality_table, stray, uneven, unsettled
-from residua.residuals import fit_residuals
-from residua.unfinished import Leftover, leftover
+from covaria import assess, draw
+from covaria.assessment import prepare
+from covaria.diagnostics.quality import missed_in_common, quality_table, stray, uneven, unsettled
+from covaria.diagnostics.residual_checks import Leftover, leftover
+from covaria.nuisance.residuals import fit_residuals
 
 
 def confounded(n_rows=500, seed=0, waves=1.0):
@@ -139,7 +139,7 @@ def test_many_rows_are_looked_at_in_part(monkeypatch):
     plan = prepare(X, y, learner="boosting", methods=["gcm"]).plan(0)
     residuals = fit_residuals(plan)
     whole = leftover(plan, residuals)
-    monkeypatch.setattr("residua.unfinished.MOST_ROWS", 600)
+    monkeypatch.setattr("covaria.diagnostics.residual_checks.MOST_ROWS", 600)
     half = leftover(plan, residuals)
     assert half.x[0] == pytest.approx(whole.x[0], rel=0.4)
     assert half.bias[0] == pytest.approx(whole.bias[0], rel=0.4)  # for all rows

@@ -9,12 +9,12 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from residua import assess
-from residua.assess import prepare
-from residua.engines import plain
-from residua.learners import Auto
-from residua.methods.gcm import gcm
-from residua.residuals import fit_residuals
+from covaria import assess
+from covaria.assessment import prepare
+from covaria.learners import Auto
+from covaria.methods.gcm import gcm
+from covaria.nuisance.engines import plain
+from covaria.nuisance.residuals import fit_residuals
 
 ALL = ["gcm", "loco", "dropout", "permutation"]
 

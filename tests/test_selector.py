@@ -16,11 +16,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import residua
-from residua import METHODS, InputError, assess
-from residua.methods import Chooser
-from residua.selector import Selector, StabilitySelector
-from residua.stability import Stability
+import covaria
+from covaria import METHODS, InputError, assess
+from covaria.methods import Chooser
+from covaria.selection.selectors import Selector, StabilitySelector
+from covaria.selection.stability import Stability
 
 # The checks are about the face: a level at which some columns are kept, and quick settings.
 COMMON = {"learner": "linear", "correction": "none", "alpha": 0.9}
@@ -270,7 +270,7 @@ def test_grid_search_goes_over_alpha_method_and_the_learners_own_settings(small_
 
 @pytest.mark.parametrize(
     "selector",
-    [Selector(learner=residua.learners.Linear(ridge=0.1), feature_groups={"g": ["x0", "x1"]})],
+    [Selector(learner=covaria.learners.Linear(ridge=0.1), feature_groups={"g": ["x0", "x1"]})],
 )
 def test_clones_and_pickles_find_the_same(selector, small_data):
     first = selector.fit(*small_data)
@@ -372,9 +372,9 @@ def test_fits_that_fail_are_told(small_data):
     assert not selector.get_support()[:2].any()
 
 
-def test_residua_is_imported_without_scikit_learn():
+def test_covaria_is_imported_without_scikit_learn():
     import subprocess
     import sys
 
-    code = "import residua, sys; sys.exit('sklearn' in sys.modules)"
+    code = "import covaria, sys; sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

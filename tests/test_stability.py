@@ -9,18 +9,18 @@ from scipy.optimize import linprog
 from scipy.stats import norm
 from sklearn.linear_model import LinearRegression
 
-import residua
-from residua import InputError, assess
-from residua.data import Dataset
-from residua.randomness import seed_of
-from residua.stability import Rule, part_of, stability
-from residua.stability_bounds import (
+import covaria
+from covaria import InputError, assess
+from covaria.randomness import seed_of
+from covaria.selection.bounds import (
     folds_level,
     r_concave_bound,
     r_concave_tail,
     unimodal_bound,
     worst_case_bound,
 )
+from covaria.selection.stability import Rule, part_of, stability
+from covaria.tables.dataset import Dataset
 
 QUICK = {"learner": "linear", "splits": "none"}
 
@@ -431,7 +431,7 @@ def test_a_useless_feature_passes_four_of_five_folds_as_often_as_computed():
 
 
 def test_the_linear_scenario_comes_out_stable():
-    X, y = residua.draw("linear", n_rows=300, seed=1)
+    X, y = covaria.draw("linear", n_rows=300, seed=1)
     found = stability(X, y, **QUICK, correction="bonferroni")
     assert {f"x{j}" for j in range(3, 9)} <= set(found.selected["gcm"])
-    assert set(found.selected["gcm"]) <= set(residua.scenario("linear").support)
+    assert set(found.selected["gcm"]) <= set(covaria.scenario("linear").support)

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residua.errors import InputError, MissingExtra
-from residua.tables import read_table
+from covaria.errors import InputError, MissingExtra
+from covaria.tables.files import read_table
 
 TABLE = pd.DataFrame({"height": [1.5, 2.25, 3.0], "count": [1, 2, 3], "kind": ["a", "b", "a"]})
 PLAIN = TABLE.to_csv(index=False)
@@ -205,7 +205,7 @@ def test_parquet_is_read_with_polars_where_pyarrow_is_not_there(tmp_path, monkey
 def test_parquet_without_a_reader_says_what_to_install(tmp_path, monkeypatch):
     path = written(tmp_path, b"PAR1", "table.parquet")
     monkeypatch.setattr(importlib.util, "find_spec", without("pyarrow", "polars"))
-    with pytest.raises(MissingExtra, match=re.escape("residua[polars]")):
+    with pytest.raises(MissingExtra, match=re.escape("covaria[polars]")):
         read_table(path)
 
 

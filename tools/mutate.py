@@ -47,8 +47,8 @@ class Target:
 
 
 def _target(name: str, *tests: str) -> Target:
-    path = ROOT / "src" / "residua" / (name.replace(".", "/") + ".py")
-    return Target(f"residua.{name}", path, tuple(f"tests/{test}" for test in tests))
+    path = ROOT / "src" / "covaria" / (name.replace(".", "/") + ".py")
+    return Target(f"covaria.{name}", path, tuple(f"tests/{test}" for test in tests))
 
 
 TARGETS = {
@@ -574,11 +574,11 @@ def _short(path: Path) -> Path:
 
 
 def _warm_up(targets: list[Target]) -> None:
-    """Import what every fork needs, but nothing of residua."""
+    """Import what every fork needs, but nothing of covaria."""
     os.chdir(ROOT)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.path.insert(0, str(ROOT / "src"))
-    heavy = HEAVY if any(target.name.startswith("residua.") for target in targets) else ()
+    heavy = HEAVY if any(target.name.startswith("covaria.") for target in targets) else ()
     for name in ("pytest", *heavy):
         importlib.import_module(name)
 

@@ -7,12 +7,12 @@ is blind to even effects. A gain test such as LOCO sees them, and the picture sh
 import numpy as np
 import pandas as pd
 
-import residua
-from residua import plots
+import covaria
+from covaria import plots
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame(rng.normal(size=(600, 3)), columns=["x1", "x2", "x3"])
 y = X["x1"] ** 2 + X["x2"] + rng.normal(size=600)
-result = residua.assess(X, y, learner="splines", methods=["gcm", "loco"])
+result = covaria.assess(X, y, learner="splines", methods=["gcm", "loco"])
 print(result)
 plots.save(plots.residuals(result, "x1"), "square.svg")

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from covaria import assess
 from hostile_strings import HOSTILE
-from residua import assess
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +38,7 @@ def hostile_result(hostile_table):
     about = {
         **result.about,
         "source": HOSTILE[4],
-        "command": f"residua assess '{HOSTILE[7]}'",
+        "command": f"covaria assess '{HOSTILE[7]}'",
         "learner_text": HOSTILE[16],
         "classes": list(HOSTILE),
         "splits": HOSTILE[2],

@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from residua.errors import InputError
-from residua.study.grid import read_grid
-from residua.study.own import formula
+from covaria.errors import InputError
+from covaria.simulation.formulas import formula
+from covaria.studies.grid import read_grid
 
 BASE = {
     "repeats": 1,
@@ -140,7 +140,7 @@ def test_a_file_that_is_too_long_or_too_deep_is_one_sentence(tmp_path):
 
 
 def test_a_number_without_end_takes_neither_time_nor_memory():
-    text = "from residua.study.own import formula; formula(y='9**9**9**9 * x1')"
+    text = "from covaria.simulation.formulas import formula; formula(y='9**9**9**9 * x1')"
     limits = {resource.RLIMIT_CPU: 20, resource.RLIMIT_AS: 4 * 2**30}
     done = subprocess.run(
         [sys.executable, "-c", text],
