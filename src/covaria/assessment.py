@@ -21,6 +21,9 @@ from covaria.results.result import Result
 from covaria.tables.dataset import Dataset
 from covaria.tables.encoding import encoded
 
+# For runs whose diagnostics nobody would see: on parts of the rows, in pipelines and studies.
+WITHOUT_CHECKS: dict[str, Any] = {"check": False}
+
 
 def assess(
     X: Any,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.assessment import Job, prepare
+from covaria.assessment import WITHOUT_CHECKS, Job, prepare
 from covaria.errors import InputError, short, text_of
 from covaria.learners import Learner, get_learner
 from covaria.nuisance.plan import Plan, Progress
@@ -93,7 +93,8 @@ def refit(
     named = name_learners(learners)
     total = len(named) * seeds * folds
     for name, learner in named.items():
-        job = prepare(X, y, learner=learner, methods=methods, seed=seed, n_jobs=n_jobs, **options)
+        given = WITHOUT_CHECKS | options
+        job = prepare(X, y, learner=learner, methods=methods, seed=seed, n_jobs=n_jobs, **given)
         for at in range(seeds):
             done = len(runs) * folds
             found = stability(

@@ -18,7 +18,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from covaria.assessment import assess
+from covaria.assessment import WITHOUT_CHECKS, assess
 from covaria.errors import InputError, is_whole, listed, plural, text_of
 from covaria.options.checks import plain, shown
 from covaria.options.naming import split_names
@@ -348,7 +348,7 @@ def _settings(selector: Any) -> dict[str, Any]:
     if not isinstance(options, Mapping):
         raise InputError(f"options={shown(options)} must be such as {{'validity': 'zipper'}}.")
     check_options(options)
-    return {**settings, **options}
+    return WITHOUT_CHECKS | settings | dict(options)
 
 
 def _one(method: Any) -> list[str]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.assessment import Job, assess, prepare
+from covaria.assessment import WITHOUT_CHECKS, Job, assess, prepare
 from covaria.errors import InputError, NothingFitted, did_you_mean, listed, plural, short
 from covaria.execution.threads import one_thread
 from covaria.execution.workers import in_processes
@@ -91,16 +91,16 @@ def stability(
     Examples
     --------
     >>> import covaria
-    >>> from covaria import stability
     >>> X, y = covaria.draw("linear", n_rows=300, seed=1)
-    >>> found = stability(X, y, method="gcm", learner="linear")
+    >>> found = covaria.stability(X, y, method="gcm", learner="linear")
     >>> {"x5", "x6", "x7", "x8"} <= set(found.selected["gcm"])
     True
     """
     rule, progress = Rule(scheme, folds, pairs, threshold), reporter(progress)
     check_options(options)
     _check_splits(plain(options.get("splits", 5)))
-    job = prepare(X, y, learner=learner, methods=method, seed=seed, n_jobs=n_jobs, **options)
+    given = WITHOUT_CHECKS | options
+    job = prepare(X, y, learner=learner, methods=method, seed=seed, n_jobs=n_jobs, **given)
     samples = rule.samples(job.data, job.options.seed)
     runs = []
     for run in _runs(job, samples, rule.scheme):

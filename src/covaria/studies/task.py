@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from covaria.assessment import assess
+from covaria.assessment import WITHOUT_CHECKS, assess
 from covaria.errors import InputError
 from covaria.execution.threads import one_thread
 from covaria.randomness import seed_of
@@ -88,7 +88,7 @@ def _rows(work: Work, seed: int) -> tuple[Row, ...]:
 
 
 def _assessed(work: Work, X: Any, y: Any, seed: int) -> Any:
-    options: dict[str, Any] = dict(work.cell.options)
+    options: dict[str, Any] = WITHOUT_CHECKS | dict(work.cell.options)
     methods: Sequence[str] = work.methods
     return assess(X, y, learner=work.cell.learner, methods=methods, seed=seed, **options)
 
