@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from covaria.diagnostics.residual_checks import leftover
 from covaria.errors import InputError
+from covaria.execution.cost import Ledger
 from covaria.execution.threads import one_thread
 from covaria.learners import Learner, get_learner
 from covaria.methods import AnyMethod, Method, get_methods
@@ -117,13 +119,16 @@ class Job:
     methods: Sequence[AnyMethod]
     options: Options
     n_jobs: int = 1
+    seconds: float = field(default=0.0, compare=False)  # that it took to check
 
     @cached_property
     def encoded(self) -> Dataset:
         """Return the table that models see, the same for all repeats."""
         return self.data if self.options.paper else encoded(self.data)
 
-    def plan(self, repeat: int, progress: Progress | None = None) -> Plan:
+    def plan(
+        self, repeat: int, progress: Progress | None = None, ledger: Ledger | None = None
+    ) -> Plan:
         """Return what one cross-fit has to fit: each model once, for all methods."""
         return Plan(
             data=self.encoded,
@@ -136,20 +141,34 @@ class Job:
             lazy=next((m.settings for m in self.methods if isinstance(m.settings, Lazy)), Lazy()),
             n_jobs=self.n_jobs,
             progress=_continued(progress, repeat, self.options.repeats),
+            ledger=ledger,
         )
 
     def run(self, progress: Progress | None = None) -> Result:
-        """Return the result."""
-        plans = [self.plan(repeat, progress) for repeat in range(self.options.repeats)]
-        return self.conclude(plans[0], [fit_residuals(plan) for plan in plans])
+        """Return the result, with what every stage cost."""
+        ledger = Ledger()
+        with ledger.stage("prepare"):
+            ledger.charge("checking the table", "", 0, self.seconds)
+        with ledger.stage("plan"):
+            plans = [self.plan(repeat, progress, ledger) for repeat in range(self.options.repeats)]
+        fitted = [fit_residuals(plan) for plan in plans]
+        return self.conclude(plans[0], fitted)
 
     def conclude(self, plan: Plan, fitted: Sequence[Residuals]) -> Result:
         """Return the result of what the models of each repeat left over, the plan's first."""
+        ledger = plan.ledger or Ledger()
         with one_thread():  # the same bits on any number of cores
-            chosen = choose(self.methods, self.data, self.options.seed)
-            checked = self.options.check and not self.options.in_sample
-            left = leftover(plan, fitted[0]) if checked else None
-            return conclude(fitted, self.learner, self.methods, self.options, chosen, left)
+            with ledger.stage("select without a test"):
+                chosen = choose(self.methods, self.data, self.options.seed)
+                for name, one in chosen.items():
+                    ledger.charge(name, "", 1, one.seconds)
+            with ledger.stage("diagnose"):
+                checked = self.options.check and not self.options.in_sample
+                left = leftover(plan, fitted[0]) if checked else None
+            with ledger.stage("test and conclude"):
+                result = conclude(fitted, self.learner, self.methods, self.options, chosen, left)
+        about = {**result.about, "models": ledger.models}
+        return replace(result, about=about, cost=ledger.table())
 
 
 def prepare(
@@ -167,6 +186,7 @@ def prepare(
     **choices: Any,
 ) -> Job:
     """Return a run with everything checked, or raise a sentence that says what to mend."""
+    start = time.perf_counter()
     chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
     data = Dataset.from_table(
@@ -182,7 +202,7 @@ def prepare(
     )
     job = Job(data, chosen_learner, chosen, options, n_jobs)
     _check(job)
-    return job
+    return replace(job, seconds=time.perf_counter() - start)
 
 
 def _continued(progress: Progress | None, repeat: int, repeats: int) -> Progress | None:

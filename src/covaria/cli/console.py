@@ -129,6 +129,7 @@ def footnotes(result: Result, said: Iterable[str] = ()) -> Iterable[str]:
     full = result.quality.loc[result.quality["regression"] == "y given all", "r2"]
     if len(full):
         yield f"The learner explains {100 * max(0.0, full.iloc[0]):.0f}% of the target out of fold."
+    yield f"{result.costs} It took {in_words(result.cost['seconds'].sum())}."
     yield from (f"! {visible(alert)}" for alert in all_alerts(result) if alert not in set(said))
 
 

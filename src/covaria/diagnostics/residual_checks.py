@@ -159,7 +159,7 @@ def _by_trees(plan: Plan, rows: Rows, folds: Sequence[Fold], left: Array) -> Arr
         plan, learner=TREES, folds=[(rows[train], rows[test]) for train, test in folds],
         targets=targets, needs=frozenset({"x_given_rest"}),
         only=frozenset(Task("x_given_rest", k, int(j)) for k in range(len(folds)) for j in alive),
-        choices=None, progress=None,
+        choices=None, progress=None, purpose="residual diagnostics",
     )  # fmt: skip
     found = np.zeros_like(left)
     for task, outcome in by_task(second, run(second)).items():

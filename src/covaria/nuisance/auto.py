@@ -26,6 +26,7 @@ x_j = sin z will do for y, until x_j is left out. There those who serve y and x_
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -241,7 +242,7 @@ class Contest:
         needs = frozenset(task.need for task in tasks)
         plan = replace(
             self.plan, learner=path[-1], folds=self.inner.folds, needs=needs,
-            only=frozenset(tasks), progress=None, choices=None,
+            only=frozenset(tasks), progress=None, choices=None, purpose="candidates",
         )  # fmt: skip
         for task, predictions in _predictions(plan, path).items():
             for learner, prediction in zip(path, predictions, strict=True):
@@ -377,9 +378,12 @@ class Contest:
         data, train = self.plan.data, self.plan.folds[outer][0]
         if learner.curves != Splines().curves:
             return learner
+        start = time.perf_counter()
         model = AdditiveSplines(df="gcv").fit(
             data.X[train], data.y[train], None if data.weights is None else data.weights[train]
         )
+        if self.plan.ledger:
+            self.plan.ledger.charge("smoothing", learner.name, 1, time.perf_counter() - start)
         return Splines(df=tuple(round(df, 3) for df in model.chosen_df))
 
     def _not_mean(self, key: int, outer: int) -> Learner:
@@ -438,7 +442,12 @@ def _predictions(plan: Plan, path: Sequence[Learner]) -> dict[Task, list[Array |
 
     if len(path) > 1 and _is_quick(plan):
         counts = [learner.trees for learner in path]  # type: ignore[attr-defined]
-        return {task: list(found) for task, found in boosting.along(plan, counts).items()}
+        start = time.perf_counter()
+        along = boosting.along(plan, counts)
+        if plan.ledger:
+            models = sum(plan.models(task) for task in along)
+            plan.ledger.charge(plan.purpose, path[-1].name, models, time.perf_counter() - start)
+        return {task: list(found) for task, found in along.items()}
     every: dict[Task, list[Array | None]] = {task: [] for task in plan.tasks}
     for learner in path:
         one = replace(plan, learner=learner)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from covaria.execution.cost import Ledger
 from covaria.learners import Learner
 from covaria.nuisance.engines import plain
 from covaria.nuisance.plan import Array, Outcome, Plan, Task
@@ -44,10 +46,27 @@ def engine_for(plan: Plan) -> Any:
 
 def run(plan: Plan, *, plainly: bool = False) -> Iterable[Outcome]:
     """Return the outcomes of all tasks, in the order of the plan."""
-    if plan.choices is None:
-        outcomes: Iterable[Outcome] = (plain if plainly else engine_for(plan)).run(plan)
+    if plan.choices is not None:
+        return _run_mixed(plan, plainly)
+    engine = plain if plainly else engine_for(plan)
+    if plan.ledger is None:
+        outcomes: Iterable[Outcome] = engine.run(plan)
         return outcomes
-    return _run_mixed(plan, plainly)
+    return _charged(plan, plan.ledger, engine)
+
+
+def _charged(plan: Plan, ledger: Ledger, engine: Any) -> Iterator[Outcome]:
+    """Yield the outcomes, and charge the models and the time that each took."""
+    at, start = 0, time.perf_counter()
+    for outcome in engine.run(plan):
+        models = outcome.models
+        if models is None:
+            models = sum(plan.models(task) for task in plan.tasks[at : at + outcome.count])
+        at += outcome.count
+        ledger.charge(plan.purpose, plan.learner.name, models, time.perf_counter() - start)
+        yield outcome
+        start = time.perf_counter()
+    ledger.charge(plan.purpose, plan.learner.name, 0, time.perf_counter() - start)
 
 
 def _run_mixed(plan: Plan, plainly: bool) -> Iterator[Outcome]:

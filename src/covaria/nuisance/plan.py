@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.errors import InputError
+from covaria.execution.cost import Ledger
 from covaria.learners import Learner
 from covaria.nuisance.splits import Fold
 from covaria.randomness import seed_of, stream
@@ -48,7 +49,8 @@ class Outcome:
     column per feature; `lazy` has one more, of the full network after a step of its own.
     `direction`, a column per feature too, is the prediction less its mean over other values of the
     feature (`Plan.references`), or differs from that by a constant. `learner` says which one
-    served, where each regression chose its own.
+    served, where each regression chose its own. `models` counts what was fitted for it, where that
+    is not a model for each target.
     """
 
     prediction: Array | None = None
@@ -65,6 +67,7 @@ class Outcome:
     seconds_lazy: float = 0.0
     direction: Array | None = None
     learner: str = ""
+    models: int | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,8 @@ class Plan:
 
     `targets`, (rows, features), are predicted from the rest in the place of the features' own
     columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
-    that serve in the place of the one named.
+    that serve in the place of the one named. What is fitted is charged to the `ledger`, under the
+    plan's `purpose`.
     """
 
     data: Dataset
@@ -136,6 +140,8 @@ class Plan:
     targets: Array | None = None
     only: frozenset[Task] | None = None
     choices: Choices | None = None
+    purpose: str = "nuisance regressions"
+    ledger: Ledger | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def tasks(self) -> list[Task]:
@@ -176,7 +182,9 @@ class Plan:
         return self.data.features[feature].tested if self.targets is None else (feature,)
 
     def models(self, task: Task) -> int:
-        """Return how many models a task fits: a feature of d columns takes d."""
+        """Return how many models a task fits: a feature of d columns takes d, no columns none."""
+        if task.feature >= 0 and not len(self.data.without(task.feature)):
+            return 0
         return len(self.targets_of(task.feature)) if task.need == "x_given_rest" else 1
 
     def within_reach(self, task: Task, prediction: Array) -> Array:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.execution.cost import Ledger
 from covaria.learners import Auto
 from covaria.nuisance.engines import plain
 from covaria.nuisance.fit import by_task, engine_for, run
@@ -177,11 +178,19 @@ class Residuals:
 
 def fit_residuals(plan: Plan) -> Residuals:
     """Return what every regression of the plan leaves over, each fitted once."""
-    engine = engine_for(plan)
-    if isinstance(plan.learner, Auto):
-        from covaria.nuisance.auto import choose
+    ledger = plan.ledger or Ledger()
+    with ledger.stage("choose learners"):
+        if isinstance(plan.learner, Auto):
+            from covaria.nuisance.auto import choose
 
-        plan = replace(plan, choices=choose(plan))
+            plan = replace(plan, choices=choose(plan))
+    with ledger.stage("fit"):
+        return _fitted(plan)
+
+
+def _fitted(plan: Plan) -> Residuals:
+    """Return what the regressions leave over, by the learners chosen."""
+    engine = engine_for(plan)
     residuals = gather(plan, run(plan))
     if (engine is not plain or plan.choices) and not is_sound(residuals):
         engine, residuals = plain, gather(plan, run(plan, plainly=True))  # it says which fit failed
@@ -248,7 +257,7 @@ def _model_noise(plan: Plan, residuals: Residuals) -> Array:
     found = []
     for left_out in range(2):
         folds = [(train[part != left_out], test)]
-        less = replace(plan, folds=folds, needs=PRODUCT, progress=None)
+        less = replace(plan, folds=folds, needs=PRODUCT, progress=None, purpose="model noise")
         fewer = gather(less, run(less))
         found.append(_by_class(fewer))
     whole = _by_class(residuals)
@@ -298,6 +307,7 @@ def _suggested(plan: Plan) -> Iterator[Array]:
         needs=frozenset({"y_direction"}),
         only=None,
         progress=None,
+        purpose="functions of features",
     )
     for outcome in run(plan):
         if outcome.failure:
@@ -360,6 +370,7 @@ def _left_of_targets(
         needs=frozenset({"x_given_rest"}),
         only=frozenset(tasks),
         progress=None,
+        purpose="functions of features",
     )
     left = np.zeros((len(test), targets.shape[1]))
     for task, outcome in by_task(part, run(part)).items():

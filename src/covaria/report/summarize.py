@@ -34,6 +34,7 @@ def summarize(result: Result, *, title: str | None = None) -> dict[str, Any]:
         "methods": [_method(result, name) for name in ordered(result.methods)],
         "verdicts": verdicts,
         "quality": rows_of(result.quality),
+        "cost": rows_of(result.cost),
         "efficiency": compared(result, [row["feature"] for row in verdicts]),
         "paragraph": methods_paragraph(result),
         "references": references(result),

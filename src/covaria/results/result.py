@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.errors import InputError, MissingExtra, short
+from covaria.errors import InputError, MissingExtra, plural, short
+from covaria.execution.cost import Ledger
 from covaria.results.packing import check_room, pack, unpack
 from covaria.tables.texts import checksum
 from covaria.tables.writing import whole, write_text
@@ -24,9 +25,14 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 FORMAT = 1
 # What a file holds, and its checksum; files of covaria 0.1 have none.
-PARTS = ("format", "about", "alerts", "table", "quality", "rows", "scores", "residuals")
+PARTS = ("format", "about", "alerts", "table", "quality", "rows", "scores", "residuals", "cost")
 TEXTS = ("method", "feature", "status")
 NUMBERS = ("estimate", "std_error", "low", "high", "statistic", "p_value", "p_adjusted", "effect")
+
+
+def _no_cost() -> pd.DataFrame:
+    """Return the table of costs of a run that kept none."""
+    return Ledger().table()
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +48,8 @@ class Result:
     alerts   sentences to read before trusting the table
     residuals  what the models of the first cross-fit left: y_given_all (rows), y_given_rest (rows,
              features), x_given_rest (rows, columns; `about["columns"]` says whose), fold (rows)
+    cost     stage, purpose, learner, models, seconds: what was fitted for what; it adds up to the
+             run
     """
 
     table: pd.DataFrame
@@ -51,6 +59,7 @@ class Result:
     quality: pd.DataFrame
     alerts: tuple[str, ...] = field(default=())
     residuals: Mapping[str, Array] = field(default_factory=dict)
+    cost: pd.DataFrame = field(default_factory=_no_cost)
 
     @property
     def methods(self) -> list[str]:
@@ -100,7 +109,7 @@ class Result:
 
     def __str__(self) -> str:
         lines = [self.headline, "", plain_table(self.verdicts)]
-        return "\n".join([*lines, *(f"! {alert}" for alert in self.alerts)])
+        return "\n".join([*lines, *(f"! {alert}" for alert in self.alerts), self.costs])
 
     __repr__ = __str__
 
@@ -115,6 +124,14 @@ class Result:
             f"{chosen} of {len(self.features)} features matter for '{short(about['target'])}' "
             f"({', '.join(self.methods)}; {correction}, level {about['alpha']:g})."
         )
+
+    @property
+    def costs(self) -> str:
+        """Return how many models were fitted, and for what, in one sentence."""
+        counts = self.cost.groupby("purpose", sort=False)["models"].sum()
+        parts = [f"{count:,} {purpose}" for purpose, count in counts.items() if count]
+        total = plural(int(counts.sum()), "model")
+        return f"{total} fitted: {', '.join(parts)}." if parts else f"{total} fitted."
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -134,6 +151,7 @@ class Result:
             "rows": pack(self.rows.astype(np.int64)),
             "scores": {name: pack(array) for name, array in self.scores.items()},
             "residuals": {name: pack(array) for name, array in self.residuals.items()},
+            "cost": {name: cells(column) for name, column in self.cost.items()},
         }
 
     @property
@@ -248,6 +266,7 @@ def _read(stored: Mapping[str, Any]) -> dict[str, Any]:
         "quality": _frame(stored["quality"]),
         "alerts": tuple(alerts),
         "residuals": residuals,
+        "cost": _frame(stored["cost"]) if "cost" in stored else _no_cost(),
     }
 
 

@@ -43,7 +43,7 @@ def run(plan: Plan) -> list[Outcome]:
             if task.need == "y_given_rest" and task.fold in full:
                 same = full[task.fold]
                 if task.feature in same.unused:
-                    done[task] = Outcome(same.prediction)
+                    done[task] = Outcome(same.prediction, models=0)
         _fit_all(plan, [task for task in plan.tasks if task not in done], done)
     return [done[task] for task in plan.tasks]
 
@@ -64,7 +64,7 @@ def _outcomes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
     from dataclasses import replace
     from pickle import PicklingError
 
-    shared = replace(plan, progress=None)
+    shared = replace(plan, progress=None, ledger=None)
     done = 0
     try:
         for outcome in _in_processes(shared, tasks):

@@ -59,5 +59,7 @@ def _spared(plan: Plan, tasks: list[Task]) -> dict[Task, Outcome]:
     if len(rest) < WORTH_A_FULL_MODEL or full in tasks:
         return {}
     outcome = plain.fit_task(replace(plan, needs=frozenset({"y_given_all"})), full)
-    same = Outcome(outcome.prediction, seconds=outcome.seconds / len(rest))
-    return {task: same for task in rest if task.feature in outcome.unused}
+    same = Outcome(outcome.prediction, seconds=outcome.seconds / len(rest), models=0)
+    spared = {task: same for task in rest if task.feature in outcome.unused}
+    first = dict.fromkeys(list(spared)[:1], replace(same, models=1))
+    return spared | first
