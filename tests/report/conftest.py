@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from covaria import assess
+from covaria.results.findings import note
 from hostile_strings import HOSTILE
 
 
@@ -46,7 +47,11 @@ def hostile_result(hostile_table):
     }
     quality = result.quality.assign(learner=HOSTILE[10], alarm=HOSTILE[18])
     return replace(
-        result, table=table, about=about, quality=quality, alerts=(*result.alerts, *HOSTILE)
+        result,
+        table=table,
+        about=about,
+        quality=quality,
+        findings=(*result.findings, *map(note, HOSTILE)),
     )
 
 

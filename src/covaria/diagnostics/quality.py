@@ -21,31 +21,34 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 COLUMNS = [
     "regression", "feature", "learner", "r2",
-    "leftover", "leftover_p", "bias", "unsettled", "uneven", "stray", "off", "is_off", "alarm",
+    "leftover", "leftover_p", "bias", "learning_curve_gap", "fold_ratio", "outlier_share",
+    "mean_shift", "kind", "alarm",
 ]  # fmt: skip
 # The share of what is left that the rest still explains, and how sure of it we must be, for a
 # regression to be called poor; and the shift of a statistic that makes its p-value too small.
 POOR, SURE = 0.03, 0.01
 SHIFTED, SUSPECT = 0.75, 0.1
-# The share of what is left that more rows would take away, by which a regression is unsettled;
+# The share of what is left that more rows would take away, by which a regression wants more rows;
 # and how many times as far off it is in one fold as in another.
-UNSETTLED, UNEVEN = 0.3, 3.0
+LARGE_GAP, LARGE_RATIO = 0.3, 3.0
 # The share of what is left of a feature that comes from rows this many times as far off as half
 # of them, though they are not among the feature's own outermost values.
-STRAY, FAR, OUTERMOST = 0.15, 10.0, 0.01
+LARGE_SHARE, FAR, OUTERMOST = 0.15, 10.0, 0.01
 # PCM may be off by as many standard errors, if both its regressions miss the same.
 IN_COMMON = 2.5
 # Fewer rows, or values, say nothing of that.
 FEW_ROWS = 20
 # Above this share explained by the others, a feature has little of its own left to test.
 DETERMINED = 0.98
+# The kinds of warnings, as findings have them.
+POORLY, TAKEN, NOT_A_MEAN = "poor_regression", "determined", "not_a_mean"
 
 
 def quality_table(
     fitted: Sequence[Residuals], learner: Learner, left: Leftover | None
 ) -> pd.DataFrame:
     """Return a row for every regression: who fitted it, how well, and what to beware of."""
-    import pandas as pd
+    from covaria.diagnostics.table import Quality
 
     rows = []
     centred = centring(fitted[0])
@@ -60,11 +63,11 @@ def quality_table(
             "leftover": np.nan,
             "leftover_p": np.nan,
             "bias": np.nan,
-            "unsettled": np.nan,
-            "uneven": np.nan,
-            "stray": np.nan,
-            "off": np.nan,
-            "is_off": False,
+            "learning_curve_gap": np.nan,
+            "fold_ratio": np.nan,
+            "outlier_share": np.nan,
+            "mean_shift": np.nan,
+            "kind": "",
             "alarm": "",
         }
         if left is not None and j >= 0:
@@ -73,19 +76,19 @@ def quality_table(
             row["leftover_p"] = float((left.x_p if of_x else left.y_p)[j])
             row["bias"] = float(left.bias[j])
         if regression == "x given rest":
-            row["unsettled"] = unsettled(fitted[0], j, 1 - r2)
-            row["uneven"] = uneven(fitted[0], j)
-            row["stray"] = stray(fitted[0], j)
-            row["alarm"] = _alarm(row, left, j) or _alarm_of_pcm(fitted[0], left, j, feature)
+            row["learning_curve_gap"] = learning_curve_gap(fitted[0], j, 1 - r2)
+            row["fold_ratio"] = fold_ratio(fitted[0], j)
+            row["outlier_share"] = outlier_share(fitted[0], j)
+            row["kind"], row["alarm"] = _warning(row, fitted[0], left, j)
         mean = centred.get((regression.replace(" ", "_"), j), Centring())
-        row |= {"off": mean.off, "is_off": mean.is_off}
+        row["mean_shift"] = mean.off
         if mean.is_off:
-            row["alarm"] = _off_alarm(row, fitted[0].data.target)
+            row["kind"], row["alarm"] = NOT_A_MEAN, _off_alarm(row, fitted[0].data.target)
         rows.append(row)
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return Quality(rows, columns=COLUMNS)
 
 
-def unsettled(residuals: Residuals, j: int, loss: float) -> float:
+def learning_curve_gap(residuals: Residuals, j: int, loss: float) -> float:
     """Return the share of what is left of a feature that more rows would take away.
 
     The learner chosen erred by more when it learned from fewer rows. If the excess over the error
@@ -99,12 +102,12 @@ def unsettled(residuals: Residuals, j: int, loss: float) -> float:
     return float(np.clip(drop / more, 0.0, 1.0)) if more > 0 and np.isfinite(drop) else np.nan
 
 
-def unsettled_y(residuals: Residuals) -> float:
+def learning_curve_gap_of_y(residuals: Residuals) -> float:
     """Return the share of what is left of y that more rows would take away."""
     if "loss_given_all" not in residuals.arrays:
         return np.nan
     loss = residuals.arrays["loss_given_all"]
-    return unsettled(residuals, -1, float(np.average(loss, weights=residuals.weights)))
+    return learning_curve_gap(residuals, -1, float(np.average(loss, weights=residuals.weights)))
 
 
 def missed_in_common(residuals: Residuals, left: Leftover, j: int) -> float:
@@ -115,11 +118,11 @@ def missed_in_common(residuals: Residuals, left: Leftover, j: int) -> float:
     """
     if left.f is None or left.f_p is None or not left.f_p[j] < SURE:
         return 0.0
-    of_y = max(float(left.y[j]), np.nan_to_num(unsettled_y(residuals)))
+    of_y = max(float(left.y[j]), np.nan_to_num(learning_curve_gap_of_y(residuals)))
     return float(np.sqrt(len(residuals.rows) * left.f[j] * of_y))
 
 
-def uneven(residuals: Residuals, j: int) -> float:
+def fold_ratio(residuals: Residuals, j: int) -> float:
     """Return how many times as far off a feature's regression is in the worst fold as in the best.
 
     Medians are compared, of columns that take many values: a few rows far off do not count.
@@ -132,7 +135,7 @@ def uneven(residuals: Residuals, j: int) -> float:
     return max(typical) / max(min(typical), 1e-12 * max(typical), 1e-300)
 
 
-def stray(residuals: Residuals, j: int) -> float:
+def outlier_share(residuals: Residuals, j: int) -> float:
     """Return the share of what is left of a feature that comes from ordinary values far off.
 
     Where a value is ordinary the regression is to blame: it was asked where it had seen nothing.
@@ -168,21 +171,34 @@ def _widest_column(residuals: Residuals, j: int) -> tuple[Array, Array, Array]:
     return np.abs(x[:, widest]), residuals.data.X[residuals.rows, column], weights
 
 
-def _alarm(row: dict[str, Any], left: Leftover | None, j: int) -> str:
-    """Return what to beware of in a feature's tests, or nothing."""
+def _warning(
+    row: dict[str, Any], residuals: Residuals, left: Leftover | None, j: int
+) -> tuple[str, str]:
+    """Return what to beware of in a feature's tests, as a kind and a sentence, or nothing."""
     name, r2 = f"'{short(row['feature'])}'", row["r2"]
     if r2 > DETERMINED:
-        return f"{name} is {100 * r2:.1f}% determined by the others: little can be said of it."
-    if row["unsettled"] >= UNSETTLED or row["uneven"] >= UNEVEN or row["stray"] >= STRAY:
-        return f"The regression of {name} wants more rows: its p-values may be too small."
+        told = f"{name} is {100 * r2:.1f}% determined by the others: little can be said of it."
+        return TAKEN, told
+    if (
+        row["learning_curve_gap"] >= LARGE_GAP
+        or row["fold_ratio"] >= LARGE_RATIO
+        or row["outlier_share"] >= LARGE_SHARE
+    ):
+        return POORLY, f"The regression of {name} wants more rows: its p-values may be too small."
     if left is None:
-        return ""
+        return "", ""
     is_poor = left.x[j] >= POOR and left.x_p[j] < SURE
     is_seen = max(left.x_p[j], left.y_p[j]) < SUSPECT or left.bias_p[j] < SHARED
     is_shifted = abs(left.bias[j]) >= SHIFTED and is_seen
     if is_poor or is_shifted:
-        return f"The regression of {name} on the rest is poor: its p-values may be too small."
-    return ""
+        told = f"The regression of {name} on the rest is poor: its p-values may be too small."
+        return POORLY, told
+    if missed_in_common(residuals, left, j) >= IN_COMMON:
+        return POORLY, (
+            f"The regressions of PCM's function of {name} and of y are poor: its p-values may be "
+            "too small."
+        )
+    return "", ""
 
 
 def _off_alarm(row: dict[str, Any], target: str) -> str:
@@ -190,17 +206,7 @@ def _off_alarm(row: dict[str, Any], target: str) -> str:
     name = row["feature"] if row["regression"] == "x given rest" else target
     return (
         f"The learner does not predict the mean of '{short(name)}': it is off by "
-        f"{abs(row['off']):.2f} standard deviations of what is left."
-    )
-
-
-def _alarm_of_pcm(residuals: Residuals, left: Leftover | None, j: int, feature: str) -> str:
-    """Return what to beware of where PCM's own regressions are poor, or nothing."""
-    if left is None or missed_in_common(residuals, left, j) < IN_COMMON:
-        return ""
-    return (
-        f"The regressions of PCM's function of '{short(feature)}' and of y are poor: its p-values "
-        "may be too small."
+        f"{abs(row['mean_shift']):.2f} standard deviations of what is left."
     )
 
 

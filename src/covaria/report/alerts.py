@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from covaria.efficiencies.empirical import is_heavy
 from covaria.errors import listed, plural, short
+from covaria.results.findings import Finding, note, of_each, texts
 from covaria.results.result import Result
 
 Array = NDArray[np.float64]
@@ -24,26 +25,35 @@ HEAVY = 0.5
 GAINS = ("pcm", "lazy", "dropout", "permutation")
 
 
+def all_findings(result: Result) -> list[Finding]:
+    """Return the findings of the result, then those that its scores and residuals add."""
+    looks = (_small, _collinear, _unseen, _heavy, _unused)
+    return [*result.findings, *(finding for look in looks for finding in look(result))]
+
+
 def all_alerts(result: Result) -> list[str]:
-    """Return the sentences of the result, then those that its scores and leftovers add."""
-    added = (
-        _small(result), _collinear(result), _unseen(result), _heavy(result), _unused(result)
-    )  # fmt: skip
-    return list(dict.fromkeys([*result.alerts, *(a for kind in added for a in kind)]))
+    """Return the sentences of all findings."""
+    return list(texts(all_findings(result)))
 
 
-def _small(result: Result) -> Iterable[str]:
+def _small(result: Result) -> Iterable[Finding]:
     n_rows, n_features = result.about["n_tested"], result.about["n_features"]
     if n_rows < FEW_ROWS:
-        yield f"Only {plural(n_rows, 'row')} were tested: p-values are rough and power is low."
+        yield note(
+            f"Only {plural(n_rows, 'row')} were tested: p-values are rough and power is low.",
+            "few_tested",
+            n_rows,
+        )
     elif n_rows < 2 * n_features:
-        yield (
+        yield note(
             f"{plural(n_rows, 'row')} for {plural(n_features, 'feature')}: the regressions have "
-            "little to learn from, so effects can be missed."
+            "little to learn from, so effects can be missed.",
+            "few_tested",
+            n_rows,
         )
 
 
-def _heavy(result: Result) -> Iterable[str]:
+def _heavy(result: Result) -> Iterable[Finding]:
     """Yield which features' tests hang on a few rows."""
     heavy = [
         feature
@@ -51,14 +61,16 @@ def _heavy(result: Result) -> Iterable[str]:
         if any(is_heavy(scores[:, j], HEAVY) for scores in result.scores.values())
     ]
     matter = set(result.table.loc[result.table["selected"], "feature"])
-    if told := [feature for feature in heavy if feature in matter]:
-        yield (
-            f"Heavy tails: a hundredth of the rows makes most of the spread of {listed(told)}, so "
-            "take intervals and p-values as rough."
-        )
+    told = [feature for feature in heavy if feature in matter]
+    yield from of_each(
+        "heavy_tails",
+        told,
+        f"Heavy tails: a hundredth of the rows makes most of the spread of {listed(told)}, so "
+        "take intervals and p-values as rough.",
+    )
 
 
-def _unseen(result: Result) -> Iterable[str]:
+def _unseen(result: Result) -> Iterable[Finding]:
     """Yield what a gain test other than LOCO sees and GCM does not; of LOCO the result tells."""
     chosen, table = result.selected, result.table
     ran = table.loc[(table["method"] == "gcm") & (table["status"] == "ok"), "feature"]
@@ -66,32 +78,36 @@ def _unseen(result: Result) -> Iterable[str]:
     for method in GAINS:
         names = [feature for feature in chosen.get(method, []) if feature not in told]
         told.update(names)
-        if names:
-            yield (
-                f"{method} finds {listed(names)} and GCM does not: the effect may be even (such "
-                "as x²) or joint."
-            )
+        yield from of_each(
+            "not_seen_by_gcm",
+            names,
+            f"{method} finds {listed(names)} and GCM does not: the effect may be even (such "
+            "as x²) or joint.",
+        )
 
 
-def _unused(result: Result) -> Iterable[str]:
+def _unused(result: Result) -> Iterable[Finding]:
     table = result.table
     for status, words in {
         "unused": "The learner never used",
         "redundant": "The others determine exactly",
     }.items():
         names = table.loc[table["status"] == status, "feature"].drop_duplicates().tolist()
-        if names:
-            yield f"{words} {listed(names)}: no test can say anything."
+        yield from of_each(
+            "untestable", names, f"{words} {listed(names)}: no test can say anything."
+        )
 
 
-def _collinear(result: Result) -> Iterable[str]:
+def _collinear(result: Result) -> Iterable[Finding]:
     """Yield groups of features that explain each other, to be tested as one."""
     for group in collinear_groups(result):
         member = ", ".join(f'"{short(name)}"' for name in group[:5])
         more = ", …" if len(group) > 5 else ""
-        yield (
+        yield from of_each(
+            "collinear",
+            group,
             f"{listed(group)} explain each other, so each seems useless given the rest: test "
-            f'them as one with groups={{"together": [{member}{more}]}}.'
+            f'them as one with groups={{"together": [{member}{more}]}}.',
         )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.diagnostics.quality import quality_table
+from covaria.diagnostics.quality import NOT_A_MEAN, POORLY, TAKEN, quality_table
 from covaria.diagnostics.residual_checks import Leftover
 from covaria.errors import InputError, NothingFitted, listed, short
 from covaria.execution.compiling import numba_notes
@@ -38,7 +38,9 @@ from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import describe
 from covaria.options.checks import between_0_and_1, confidence_level, plain, shown, truth, whole
 from covaria.randomness import stream
+from covaria.results.findings import Finding, note, of_each
 from covaria.results.result import Result
+from covaria.results.status import Outcome, Status, has_failed
 from covaria.tables.dataset import Dataset
 
 if TYPE_CHECKING:
@@ -185,10 +187,14 @@ def conclude(
         rows=_tested(fitted),
         about=_about(fitted, learner, methods, options, chosen),
         quality=quality,
-        alerts=(
-            *_alerts(fitted[0].data, learner, table, quality, options),
+        findings=(
+            *_findings(fitted[0].data, learner, table, quality, options),
             *_resting_on_few(table, scores, _tested(fitted)),
-            *(f"{name}: {one.choice.note}" for name, one in chosen.items() if one.choice.note),
+            *(
+                note(f"{name}: {one.choice.note}")
+                for name, one in chosen.items()
+                if one.choice.note
+            ),
         ),
         residuals={
             name: array
@@ -216,9 +222,10 @@ def _silent(table: pd.DataFrame) -> dict[str, str]:
     """Return the methods that failed for every feature that varies, with the first reason."""
     found = {}
     for method, rows in table.groupby("method", sort=False):
-        status = [s for s in rows["status"].tolist() if s != "constant"]
-        if status and all(s.startswith("failed") for s in status):
-            found[str(method)] = status[0].removeprefix("failed: ")
+        every = [Status.of(cell) for cell in rows["status"].tolist()]
+        varying = [status for status in every if status.outcome is not Outcome.CONSTANT]
+        if varying and all(status.is_failed for status in varying):
+            found[str(method)] = varying[0].reason
     return found
 
 
@@ -436,7 +443,7 @@ def _status(method: Method, fitted: Sequence[Residuals], tests: Tests, j: int) -
     for residuals in fitted:
         reason = residuals.failure(method.needs, j)
         if reason:
-            return f"failed: {reason}"
+            return str(Status(Outcome.FAILED, reason))
     return method.zero if tests.is_zero[j] else "ok"
 
 
@@ -521,55 +528,79 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _alerts(
+def _findings(
     data: Dataset, learner: Learner, table: pd.DataFrame, quality: pd.DataFrame, options: Options
-) -> Iterable[str]:
+) -> Iterable[Finding]:
     """Yield what to know before trusting the table."""
     yield from _off(quality, data.target)
-    yield from data.notes
-    yield from learner.notes
+    yield from (note(text) for text in (*data.notes, *learner.notes))
     if options.paper:
-        yield (
+        yield note(
             "Paper mode: residuals in sample, two-sided, unadjusted. With flexible learners "
-            "dropout and permutation then reject up to 96% of nulls: to reproduce, not to decide."
+            "dropout and permutation then reject up to 96% of nulls: to reproduce, not to decide.",
+            "paper_mode",
         )
     elif options.in_sample:
-        yield "In-sample residuals flatter flexible learners: LOCO then rejects too often."
+        yield note(
+            "In-sample residuals flatter flexible learners: LOCO then rejects too often.",
+            "in_sample",
+        )
     if learner.name in COMPILED:
-        yield from numba_notes()
+        yield from (note(text, "slow") for text in numba_notes())
+    yield from _failed(table)
+    yield from _of_regressions(quality, data.target)
+    yield from _against_gcm(table)
+
+
+def _failed(table: pd.DataFrame) -> Iterable[Finding]:
+    """Yield which fits failed, and why."""
     silent = _silent(table)
     for method, reason in silent.items():
-        yield f"{method} has no answer, as every feature's fits failed: {short(reason, 150)}."
-    rows = table[~table["method"].isin(list(silent))]
-    statuses = zip(rows["feature"].tolist(), rows["status"].tolist(), strict=True)
-    failed = {feature: status for feature, status in statuses if status.startswith("failed")}
+        yield note(
+            f"{method} has no answer, as every feature's fits failed: {short(reason, 150)}.",
+            "no_answer",
+        )
+    rows = table[~table["method"].isin(list(silent)) & table["status"].map(has_failed)]
+    failed = dict(zip(rows["feature"].tolist(), rows["status"].tolist(), strict=True))
     if failed:
-        why = next(iter(failed.values()))[8:]
-        yield f"Some fits failed ({listed(list(failed))}): {short(why, 150)}."
-    kinds, shares = (quality[name].tolist() for name in ("regression", "r2"))
-    if "y given all" in kinds and (full := shares[kinds.index("y given all")]) <= 0:
-        yield (
-            f"The learner predicts '{short(data.target)}' no better than its mean does "
-            f"(R² {full:.2f}): the tests have little power."
+        why = short(Status.of(next(iter(failed.values()))).reason, 150)
+        yield from of_each(
+            "failed_fits", list(failed), f"Some fits failed ({listed(list(failed))}): {why}."
         )
-    usual = ~quality["is_off"].to_numpy(bool)
-    pairs = list(zip(quality.loc[usual, "feature"], quality.loc[usual, "alarm"], strict=True))
-    taken = [feature for feature, alarm in pairs if "determined" in alarm]
-    if taken:
-        names = listed(taken)
-        yield f"The others determine {names} almost fully: little can be said, so group them."
-    poor = [feature for feature, alarm in pairs if alarm and "determined" not in alarm]
-    if poor:
-        yield (
-            f"The regressions of {listed(poor)} are poor: their p-values may be too small. "
-            "Use learner='auto', more rows, or a learner that fits these better."
+
+
+def _of_regressions(quality: pd.DataFrame, target: str) -> Iterable[Finding]:
+    """Yield what the regressions' quality says of the tests."""
+    full = quality.loc[quality["regression"] == "y given all", "r2"].tolist()
+    if full and full[0] <= 0:
+        yield note(
+            f"The learner predicts '{short(target)}' no better than its mean does "
+            f"(R² {full[0]:.2f}): the tests have little power.",
+            "little_power",
+            full[0],
         )
-    yield from _against_gcm(table)
+    taken = quality[quality["kind"] == TAKEN]
+    names = taken["feature"].tolist()
+    yield from of_each(
+        TAKEN,
+        names,
+        f"The others determine {listed(names)} almost fully: little can be said, so group them.",
+        taken["r2"].tolist(),
+    )
+    poor = quality[quality["kind"] == POORLY]
+    names = poor["feature"].tolist()
+    yield from of_each(
+        POORLY,
+        names,
+        f"The regressions of {listed(names)} are poor: their p-values may be too small. "
+        "Use learner='auto', more rows, or a learner that fits these better.",
+        poor["bias"].tolist(),
+    )
 
 
 def _resting_on_few(
     table: pd.DataFrame, scores: Mapping[str, Array], rows: NDArray[np.intp]
-) -> Iterable[str]:
+) -> Iterable[Finding]:
     """Yield which findings few rows carry, and the rows, the weightiest first."""
     chosen = table[table["selected"].to_numpy(bool)]
     told: set[str] = set()
@@ -584,30 +615,37 @@ def _resting_on_few(
             told.add(feature)
             heaviest = rows[np.argsort(-squares, kind="stable")[:NAMED_ROWS]]
             named = ", ".join(str(row + 1) for row in heaviest.tolist())
-            yield (
+            yield Finding(
+                "few_rows",
+                feature,
+                count,
                 f"What {method} finds of '{short(feature)}' rests on about {count:.0f} rows (such "
-                f"as {named}): look at them."
+                f"as {named}): look at them.",
             )
 
 
-def _off(quality: pd.DataFrame, target: str) -> Iterable[str]:
+def _off(quality: pd.DataFrame, target: str) -> Iterable[Finding]:
     """Yield of what the learner does not predict the mean, and what that does to the tests."""
-    rows = quality[quality["is_off"].to_numpy(bool)]
+    rows = quality[quality["kind"] == NOT_A_MEAN]
     if not len(rows):
         return
     of_x, of_y = (rows.loc[rows["regression"].str.startswith(kind), "feature"] for kind in "xy")
     names = [*([target] if len(of_y) else []), *of_x]
-    yield (
+    furthest = float(rows["mean_shift"].abs().max())
+    yield note(
         f"The learner does not predict the mean of {listed(names)}: what it leaves averages up to "
-        f"{rows['off'].abs().max():.2f} standard deviations, not 0. Use one with squared error or "
-        "log-loss, without quantiles or class weights."
+        f"{furthest:.2f} standard deviations, not 0. Use one with squared error or "
+        "log-loss, without quantiles or class weights.",
+        NOT_A_MEAN,
+        furthest,
     )
     twice = [feature for feature in of_x if feature in set(of_y)]
-    if twice:
-        yield (
-            f"Both regressions miss the mean for {listed(twice)}: products of what they leave then "
-            "average no 0 for useless features either, so these p-values mean nothing."
-        )
+    yield from of_each(
+        NOT_A_MEAN,
+        twice,
+        f"Both regressions miss the mean for {listed(twice)}: products of what they leave then "
+        "average no 0 for useless features either, so these p-values mean nothing.",
+    )
 
 
 def _answers(table: pd.DataFrame) -> dict[str, dict[str, bool]]:
@@ -621,7 +659,7 @@ def _answers(table: pd.DataFrame) -> dict[str, dict[str, bool]]:
     return found
 
 
-def _against_gcm(table: pd.DataFrame) -> Iterable[str]:
+def _against_gcm(table: pd.DataFrame) -> Iterable[Finding]:
     """Yield what to make of a feature that LOCO finds and GCM does not; PCM tells, where it ran.
 
     LOCO also gains where a feature only spares the learner the work of getting the same from the
@@ -633,15 +671,18 @@ def _against_gcm(table: pd.DataFrame) -> Iterable[str]:
     untold = [f for f in unseen if f not in pcm]
     agreed = [f for f in unseen if pcm.get(f) is True]
     alone = [f for f in unseen if pcm.get(f) is False]
-    if untold:
-        yield (
-            f"LOCO finds {listed(untold)} and GCM does not: {even}, or the target is only "
-            "easier to learn with it. PCM tells: add it to the methods."
-        )
-    if agreed:
-        yield f"LOCO and PCM find {listed(agreed)} and GCM does not: {even}."
-    if alone:
-        yield (
-            f"Only LOCO finds {listed(alone)}, neither GCM nor PCM: the target may only be easier "
-            "to learn with it. Do not count on it."
-        )
+    yield from of_each(
+        "not_seen_by_gcm",
+        untold,
+        f"LOCO finds {listed(untold)} and GCM does not: {even}, or the target is only "
+        "easier to learn with it. PCM tells: add it to the methods.",
+    )
+    yield from of_each(
+        "not_seen_by_gcm", agreed, f"LOCO and PCM find {listed(agreed)} and GCM does not: {even}."
+    )
+    yield from of_each(
+        "not_seen_by_gcm",
+        alone,
+        f"Only LOCO finds {listed(alone)}, neither GCM nor PCM: the target may only be easier "
+        "to learn with it. Do not count on it.",
+    )

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from covaria.errors import InputError, MissingExtra, plural, short
 from covaria.execution.cost import Ledger
+from covaria.results.findings import Finding, note, texts
 from covaria.results.packing import check_room, pack, unpack
+from covaria.results.status import Outcome, Status, has_failed
 from covaria.tables.texts import checksum
 from covaria.tables.writing import whole, write_text
 
@@ -25,7 +27,18 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 FORMAT = 1
 # What a file holds, and its checksum; files of covaria 0.1 have none.
-PARTS = ("format", "about", "alerts", "table", "quality", "rows", "scores", "residuals", "cost")
+PARTS = (
+    "format",
+    "about",
+    "alerts",
+    "findings",
+    "table",
+    "quality",
+    "rows",
+    "scores",
+    "residuals",
+    "cost",
+)
 TEXTS = ("method", "feature", "status")
 NUMBERS = ("estimate", "std_error", "low", "high", "statistic", "p_value", "p_adjusted", "effect")
 
@@ -45,7 +58,8 @@ class Result:
     rows     which rows of the table were tested, in the order of the scores
     about    learner, splits, seed, versions, fits and seconds per method, and more
     quality  how well each regression predicts out of fold
-    alerts   sentences to read before trusting the table
+    findings  what to know before trusting the table: kind, feature, value, text; `alerts` are
+             their sentences, `warnings` those that put a verdict in doubt
     residuals  what the models of the first cross-fit left: y_given_all (rows), y_given_rest (rows,
              features), x_given_rest (rows, columns; `about["columns"]` says whose), fold (rows)
     cost     stage, purpose, learner, models, seconds: what was fitted for what; it adds up to the
@@ -57,7 +71,7 @@ class Result:
     rows: NDArray[np.intp]
     about: Mapping[str, Any]
     quality: pd.DataFrame
-    alerts: tuple[str, ...] = field(default=())
+    findings: tuple[Finding, ...] = field(default=())
     residuals: Mapping[str, Array] = field(default_factory=dict)
     cost: pd.DataFrame = field(default_factory=_no_cost)
 
@@ -81,9 +95,19 @@ class Result:
         return next((method for method in self.methods if is_combination(method)), "")
 
     @property
+    def alerts(self) -> tuple[str, ...]:
+        """Return the sentences to read before trusting the table."""
+        return texts(self.findings)
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """Return the findings that put a verdict in doubt."""
+        return tuple(finding for finding in self.findings if finding.is_warning)
+
+    @property
     def failures(self) -> dict[str, str]:
         """Return why fits failed, by "method: feature"."""
-        failed = self.table[self.table["status"].str.startswith("failed")]
+        failed = self.table[self.table["status"].map(has_failed)]
         keys = failed["method"].astype(str) + ": " + failed["feature"].astype(str)
         return dict(zip(keys, failed["status"], strict=True))
 
@@ -145,7 +169,7 @@ class Result:
         return {
             "format": FORMAT,
             "about": dict(self.about),
-            "alerts": list(self.alerts),
+            "findings": [finding.to_dict() for finding in self.findings],
             "table": {name: cells(column) for name, column in self.table.items()},
             "quality": {name: cells(column) for name, column in self.quality.items()},
             "rows": pack(self.rows.astype(np.int64)),
@@ -218,6 +242,24 @@ class Result:
     __hash__ = None  # type: ignore[assignment]
 
 
+def _findings(stored: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """Return the findings of a stored result; the first results had sentences only."""
+    if "findings" not in stored:
+        found = [note(text) for text in stored["alerts"]]
+    else:
+        found = [Finding(**finding) for finding in stored["findings"]]
+    if not all(isinstance(finding.text, str) for finding in found):
+        raise InputError("a finding has no sentence")
+    return tuple(found)
+
+
+def _quality(stored: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the table of regressions' quality, its columns under today's names."""
+    from covaria.diagnostics.table import RENAMED, Quality
+
+    return Quality(_frame(stored)).rename(columns=RENAMED)
+
+
 def _is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, float) and not isfinite(value))
 
@@ -255,16 +297,16 @@ def _read(stored: Mapping[str, Any]) -> dict[str, Any]:
     for array in scores.values():
         if rows.ndim != 1 or array.shape != (len(rows), table["feature"].nunique()):
             raise InputError("its scores do not fit its table")
-    about, alerts = stored["about"], stored["alerts"]
-    if not isinstance(about, Mapping) or not all(isinstance(alert, str) for alert in alerts):
+    about = stored["about"]
+    if not isinstance(about, Mapping):
         raise InputError("it does not say how it was made")
     return {
         "table": table,
         "scores": scores,
         "rows": rows.astype(np.intp),
         "about": about,
-        "quality": _frame(stored["quality"]),
-        "alerts": tuple(alerts),
+        "quality": _quality(stored["quality"]),
+        "findings": _findings(stored),
         "residuals": residuals,
         "cost": _frame(stored["cost"]) if "cost" in stored else _no_cost(),
     }
@@ -353,12 +395,12 @@ def _in_words(tests: list[dict[Any, Any]]) -> str:
         return "matters"
     if chosen:
         return f"matters ({', '.join(chosen)} only)"
-    status = [str(test["status"]) for test in tests]
-    if all(s.startswith("failed") for s in status):
-        return short(status[0], 60)
-    for word in ("constant", "unused", "redundant"):
-        if all(s == word or s.startswith("failed") for s in status):
-            return word
+    every = [Status.of(str(test["status"])) for test in tests]
+    if all(status.is_failed for status in every):
+        return short(str(every[0]), 60)
+    for outcome in (Outcome.CONSTANT, Outcome.UNUSED, Outcome.REDUNDANT):
+        if all(status.is_failed or status.outcome is outcome for status in every):
+            return str(outcome)
     return "no evidence"
 
 

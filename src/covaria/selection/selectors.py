@@ -23,6 +23,7 @@ from covaria.errors import InputError, is_whole, listed, plural, text_of
 from covaria.options.checks import plain, shown
 from covaria.options.naming import split_names
 from covaria.results.result import Result
+from covaria.results.status import has_failed
 from covaria.selection.stability import Stability, check_options, stability
 from covaria.tables.dataset import MIN_ROWS, named_groups
 
@@ -226,7 +227,7 @@ class Selector(_ColumnSelector):
 
     def _keep(self, result: Result) -> None:
         table = result.table
-        if any(status.startswith("failed") for status in table["status"].tolist()):
+        if any(map(has_failed, table["status"].tolist())):
             warnings.warn(
                 f"Some fits failed, and those features are not kept: "
                 f"{listed(list(result.failures), 3)}. See result_.failures.",

@@ -30,6 +30,7 @@ from covaria.nuisance.splits import Fold, by_appearance, make_splits
 from covaria.options.checks import one_of, plain, reporter, shown, whole
 from covaria.randomness import seed_of, stream
 from covaria.results.result import plain_table
+from covaria.results.status import has_failed
 from covaria.selection.bounds import (
     ROUNDING,
     folds_level,
@@ -260,11 +261,11 @@ def _run(job: Job, rows: Rows, seed: int) -> _Run:
     tested = [
         name for name, p in zip(result.methods, p_values, strict=True) if not np.isnan(p).any()
     ]
-    has_failed = any(status.startswith("failed") for status in table["status"].tolist())
+    some_failed = any(map(has_failed, table["status"].tolist()))
     return _Run(
         selected=dict(zip(result.methods, selected, strict=True)),
         sided={name: str(result.about["methods"][name]) for name in tested},
-        failures=tuple(result.failures) if has_failed else (),
+        failures=tuple(result.failures) if some_failed else (),
         nothing=nothing,
     )
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from covaria.errors import InputError, did_you_mean, is_whole
 from covaria.randomness import stream
+from covaria.results.status import has_failed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,7 @@ def runs(table: pd.DataFrame) -> pd.DataFrame:
     chosen = known["selected"].astype(bool).to_numpy()
     counted = known[keys].assign(
         tp=active & chosen, fp=~active & chosen, tn=~active & ~chosen, fn=active & ~chosen,
-        seconds=known["seconds"], failed=known["status"].str.startswith("failed"),
+        seconds=known["seconds"], failed=known["status"].map(has_failed),
     )  # fmt: skip
     grouped = counted.groupby(keys, sort=False, dropna=False)
     found = grouped[["tp", "fp", "tn", "fn"]].sum().astype(int)
