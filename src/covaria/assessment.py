@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from covaria.diagnostics.residual_checks import leftover
@@ -17,7 +18,7 @@ from covaria.methods import AnyMethod, Method, get_methods
 from covaria.nuisance.plan import Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.splits import make_splits
-from covaria.options.checks import jobs, reporter, truth
+from covaria.options.checks import jobs, plain, reporter, truth
 from covaria.results.conclusion import Options, choose, conclude
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset
@@ -25,6 +26,8 @@ from covaria.tables.encoding import encoded
 
 # For runs whose diagnostics nobody would see: on parts of the rows, in pipelines and studies.
 WITHOUT_CHECKS: dict[str, Any] = {"check": False}
+# What is no part of `Result.settings`: the table, and what changes no answer.
+NOT_SETTINGS = ("X", "y", "n_jobs", "progress")
 
 
 def assess(
@@ -110,6 +113,17 @@ def assess(
     return prepare(**settings).run(progress)
 
 
+@cache
+def _parameters() -> dict[str, Any]:
+    parameters = inspect.signature(assess).parameters.values()
+    return {p.name: p.default for p in parameters if p.name not in NOT_SETTINGS}
+
+
+def defaults() -> dict[str, Any]:
+    """Return the settings of `assess` that can change an answer, with their defaults."""
+    return dict(_parameters())
+
+
 @dataclass(frozen=True)
 class Job:
     """A run that has been checked and can start."""
@@ -120,6 +134,7 @@ class Job:
     options: Options
     n_jobs: int = 1
     seconds: float = field(default=0.0, compare=False)  # that it took to check
+    settings: Mapping[str, Any] = field(default_factory=dict, compare=False)  # as asked for
 
     @cached_property
     def encoded(self) -> Dataset:
@@ -168,7 +183,7 @@ class Job:
             with ledger.stage("test and conclude"):
                 result = conclude(fitted, self.learner, self.methods, self.options, chosen, left)
         about = {**result.about, "models": ledger.models}
-        return replace(result, about=about, cost=ledger.table())
+        return replace(result, about=about, cost=ledger.table(), settings=self.settings)
 
 
 def prepare(
@@ -187,6 +202,9 @@ def prepare(
 ) -> Job:
     """Return a run with everything checked, or raise a sentence that says what to mend."""
     start = time.perf_counter()
+    asked = {"learner": learner, "methods": methods, "paper": paper, "groups": groups,
+             "sample_weight": sample_weight, "clusters": clusters, "task": task}  # fmt: skip
+    settings = {name: plain(value) for name, value in (defaults() | asked | choices).items()}
     chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
     data = Dataset.from_table(
@@ -202,7 +220,7 @@ def prepare(
     )
     job = Job(data, chosen_learner, chosen, options, n_jobs)
     _check(job)
-    return replace(job, seconds=time.perf_counter() - start)
+    return replace(job, seconds=time.perf_counter() - start, settings=settings)
 
 
 def _continued(progress: Progress | None, repeat: int, repeats: int) -> Progress | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from covaria.assessment import defaults
 from covaria.errors import plural, short
 from covaria.results.result import Result
+from covaria.results.settings import as_python
 
 LONG_NAMES = {
     "gcm": "the generalised covariance measure",
@@ -164,30 +166,5 @@ def references(result: Result) -> list[str]:
 
 
 def snippet(result: Result) -> str:
-    """Return Python that repeats the run, where all its settings have a name."""
-    about = result.about
-    given: dict[str, Any] = {"learner": about["learner_text"], "methods": result.methods}
-    if about["paper"]:
-        given["paper"] = True
-    else:
-        given |= {
-            name: about[name]
-            for name, usual in {"correction": "bh", "alpha": 0.05, "confidence": 0.95, "top": None,
-                                "repeats": 1, "permutations": 5, "validity": "conservative"}.items()
-            if about[name] != usual
-        }  # fmt: skip
-        given |= _splits(about["splits"])
-    given["seed"] = about["seed"]
-    settings = ", ".join(f"{name}={value!r}" for name, value in given.items())
-    return f"covaria.assess(X, y, {settings})"
-
-
-def _splits(described: str) -> dict[str, Any]:
-    """Return how to ask for splits again, or nothing for the usual five folds."""
-    count = described.removesuffix("-fold cross-fit")
-    if count.isdigit():
-        return {} if count == "5" else {"splits": int(count)}
-    if described == "in sample":
-        return {"splits": "none"}
-    share = described.removeprefix("hold-out of ").removesuffix("%")
-    return {"splits": int(share) / 100} if share.isdigit() else {"splits": described}
+    """Return Python that repeats the run."""
+    return as_python(result.settings, defaults())

@@ -17,6 +17,7 @@ from covaria.errors import InputError, MissingExtra, plural, short
 from covaria.execution.cost import Ledger
 from covaria.results.findings import Finding, note, texts
 from covaria.results.packing import check_room, pack, unpack
+from covaria.results.settings import from_stored, to_stored
 from covaria.results.status import Outcome, Status, has_failed
 from covaria.tables.texts import checksum
 from covaria.tables.writing import whole, write_text
@@ -26,19 +27,11 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 FORMAT = 1
-# What a file holds, and its checksum; files of covaria 0.1 have none.
+# What a file holds, and its checksum; files of residua 0.1 have none.
 PARTS = (
-    "format",
-    "about",
-    "alerts",
-    "findings",
-    "table",
-    "quality",
-    "rows",
-    "scores",
-    "residuals",
-    "cost",
-)
+    "format", "about", "alerts", "findings", "table", "quality", "rows", "scores", "residuals",
+    "cost", "settings",
+)  # fmt: skip
 TEXTS = ("method", "feature", "status")
 NUMBERS = ("estimate", "std_error", "low", "high", "statistic", "p_value", "p_adjusted", "effect")
 
@@ -64,6 +57,7 @@ class Result:
              features), x_given_rest (rows, columns; `about["columns"]` says whose), fold (rows)
     cost     stage, purpose, learner, models, seconds: what was fitted for what; it adds up to the
              run
+    settings  what was asked for; assess(X, y, **settings) repeats it
     """
 
     table: pd.DataFrame
@@ -74,6 +68,7 @@ class Result:
     findings: tuple[Finding, ...] = field(default=())
     residuals: Mapping[str, Array] = field(default_factory=dict)
     cost: pd.DataFrame = field(default_factory=_no_cost)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def methods(self) -> list[str]:
@@ -176,6 +171,7 @@ class Result:
             "scores": {name: pack(array) for name, array in self.scores.items()},
             "residuals": {name: pack(array) for name, array in self.residuals.items()},
             "cost": {name: cells(column) for name, column in self.cost.items()},
+            "settings": {name: to_stored(value) for name, value in self.settings.items()},
         }
 
     @property
@@ -309,6 +305,7 @@ def _read(stored: Mapping[str, Any]) -> dict[str, Any]:
         "findings": _findings(stored),
         "residuals": residuals,
         "cost": _frame(stored["cost"]) if "cost" in stored else _no_cost(),
+        "settings": {name: from_stored(s) for name, s in stored.get("settings", {}).items()},
     }
 
 
