@@ -258,8 +258,8 @@ def _check(job: Job) -> None:
     data, learner, options = job.data, job.learner, job.options
     learner.check(n_classes=data.n_classes, weighted=data.weights is not None)
     _check_methods(job)
-    names = [m.name.split("(")[0] for m in job.methods]
-    flattered = [name for name in names if name in ("dropout", "permutation", "lazy")]
+    tests = [method for method in job.methods if isinstance(method, Method)]
+    flattered = [method.name.split("(")[0] for method in tests if method.of_one_model]
     if flattered and options.in_sample and not options.paper and not learner.is_linear:
         raise InputError(
             f"In sample, {' and '.join(flattered)} with a flexible learner reject nearly every "

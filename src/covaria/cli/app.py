@@ -274,6 +274,7 @@ def methods(as_json: AsJson = False) -> None:
         [
             {
                 "name": m.name,
+                "role": m.role,
                 "test": m.about,
                 "needs": ", ".join(m.needs),
                 "alternative": m.alternative,

@@ -26,6 +26,7 @@ from covaria.efficiencies.empirical import (
 )
 from covaria.errors import InputError
 from covaria.inference.tests import quantile
+from covaria.methods import method_of
 from covaria.options.checks import confidence_level, whole
 from covaria.randomness import stream
 from covaria.results.result import Result
@@ -171,7 +172,9 @@ def _row(
     }
 
 
-_WORDS = {"gcm": "GCM", "loco": "LOCO", "pcm": "PCM", "lazy": "Lazy-VI"}
+def _label(name: str) -> str:
+    method = method_of(name)
+    return method.label or name if method else name
 
 
 def _in_words(
@@ -182,7 +185,7 @@ def _in_words(
     heavy: bool,
 ) -> str:
     """Return the advice for one feature and pair of tests."""
-    ours, rival = (_WORDS.get(name, name) for name in pair)
+    ours, rival = (_label(name) for name in pair)
     if np.isnan(estimate.value):
         return "Neither test sees this feature: their efficiency is not defined."
     blind = pair[0] == "gcm" and assumption.correlation < BLIND and estimate.high < 1

@@ -35,7 +35,7 @@ from covaria.methods.weighted import (
     weighted_gcm,
     weighted_test,
 )
-from covaria.nuisance.plan import Lazy
+from covaria.nuisance.plan import OF_FULL_MODEL, Lazy
 from covaria.nuisance.residuals import Residuals
 from covaria.options.checks import one_of, plain_all, shown
 from covaria.options.naming import read_call, split_names, with_settings
@@ -90,6 +90,9 @@ class Method:
     score: Score
     needs: tuple[str, ...]
     about: str
+    label: str = ""
+    long_name: str = ""
+    reference: str = ""
     effect: str = "share of Var(Y) explained"
     two_sided: bool = False
     scale: Callable[[Residuals], Array] = loss_scale
@@ -126,6 +129,15 @@ class Method:
     def alternative(self) -> str:
         return "two-sided" if self.two_sided else "greater"
 
+    @property
+    def role(self) -> str:
+        return "test"
+
+    @property
+    def of_one_model(self) -> bool:
+        """Return whether the model on all columns is all it takes: nothing is refitted."""
+        return set(self.needs) <= OF_FULL_MODEL
+
 
 @dataclass(frozen=True)
 class Combination:
@@ -138,12 +150,19 @@ class Combination:
     parts: tuple[str, ...]
     needs: tuple[str, ...]
     about: str
+    label: str = ""
+    long_name: str = ""
+    reference: str = ""
     effect: str = "none of its own"
     settings: None = None
 
     @property
     def alternative(self) -> str:
         return "either"
+
+    @property
+    def role(self) -> str:
+        return "combination of tests"
 
 
 @dataclass(frozen=True)
@@ -154,11 +173,18 @@ class Chooser:
     settings: Lasso | Knockoffs
     about: str
     effect: str
+    label: str = ""
+    long_name: str = ""
+    reference: str = ""
     needs: tuple[str, ...] = ()
 
     @property
     def alternative(self) -> str:
         return "no test"
+
+    @property
+    def role(self) -> str:
+        return "selection without a p-value"
 
 
 AnyMethod = Method | Combination | Chooser
@@ -170,6 +196,11 @@ METHODS: dict[str, AnyMethod] = {
             "gcm",
             gcm,
             needs=("x_given_rest", "y_given_rest"),
+            label="GCM",
+            long_name="the generalised covariance measure",
+            reference="Shah, R. D. and Peters, J. (2020). The hardness of conditional "
+            "independence testing and the generalised covariance measure. Annals of "
+            "Statistics 48, 1514–1538.",
             about="covariance of what is left of the feature and of y, given the rest",
             effect="partial correlation",
             two_sided=True,
@@ -184,6 +215,11 @@ METHODS: dict[str, AnyMethod] = {
             "loco",
             loco,
             needs=("y_given_all", "y_given_rest"),
+            label="LOCO",
+            long_name="leave-one-covariate-out",
+            reference="Lei, J., G'Sell, M., Rinaldo, A., Tibshirani, R. J. and Wasserman, L. "
+            "(2018). Distribution-free predictive inference for regression. Journal "
+            "of the American Statistical Association 113, 1094–1111.",
             about="loss gained by refitting without the feature",
             losses=loco_losses,
         ),
@@ -191,6 +227,11 @@ METHODS: dict[str, AnyMethod] = {
             "pcm",
             pcm,
             needs=("y_given_all", "y_given_rest", "f_given_rest"),
+            label="PCM",
+            long_name="the projected covariance measure",
+            reference="Lundborg, A. R., Kim, I., Shah, R. D. and Samworth, R. J. (2024). The "
+            "projected covariance measure for assumption-lean variable significance "
+            "testing. Annals of Statistics 52, 2851–2878.",
             about="like GCM, for a function of the feature that training rows suggest; sees even "
             "effects",
             held_out=True,
@@ -202,12 +243,19 @@ METHODS: dict[str, AnyMethod] = {
             "gcm+pcm",
             ("gcm", "pcm"),
             needs=("y_given_all", "y_given_rest", "x_given_rest", "f_given_rest"),
+            label="GCM + PCM",
+            long_name="the combination of the generalised and the projected covariance measure",
             about="the verdict: at most twice the smaller p-value of GCM and PCM",
         ),
         Method(
             "weighted_gcm",
             weighted_gcm,
             needs=("y_given_rest", "x_given_rest"),
+            label="weighted GCM",
+            long_name="the weighted generalised covariance measure",
+            reference="Scheidegger, C., Hörrmann, J. and Bühlmann, P. (2022). The weighted "
+            "generalised covariance measure. Journal of Machine Learning Research 23,"
+            " 1–68.",
             about="GCM times signs of the rest; sees interactions of the sign type",
             effect="residual product",
             two_sided=True,
@@ -220,6 +268,11 @@ METHODS: dict[str, AnyMethod] = {
             "basis_gcm",
             basis_gcm,
             needs=("y_given_rest", "x_given_rest", "square_given_rest"),
+            label="basis GCM",
+            long_name="the generalised covariance measure of a feature and its square",
+            reference="Shah, R. D. and Peters, J. (2020). The hardness of conditional "
+            "independence testing and the generalised covariance measure. Annals of "
+            "Statistics 48, 1514–1538.",
             about="GCM of the feature and its square together; slightly liberal on few rows",
             effect="χ² combination",
             two_sided=True,
@@ -233,6 +286,10 @@ METHODS: dict[str, AnyMethod] = {
             "dropout",
             dropout,
             needs=("y_given_all", "y_dropped"),
+            label="dropout",
+            long_name="dropout importance (the feature set to its mean)",
+            reference="Zheng, C. and Raskutti, G. Comparing model-agnostic feature selection "
+            "methods through relative efficiency.",
             about="loss gained by setting the feature to its mean, without a refit",
             losses=dropout_losses,
         ),
@@ -240,6 +297,9 @@ METHODS: dict[str, AnyMethod] = {
             "permutation",
             permutation,
             needs=("y_given_all", "y_permuted"),
+            label="permutation",
+            long_name="permutation importance",
+            reference="Breiman, L. (2001). Random forests. Machine Learning 45, 5–32.",
             about="loss gained by shuffling the feature, without a refit",
             losses=permutation_losses,
         ),
@@ -247,6 +307,11 @@ METHODS: dict[str, AnyMethod] = {
             "lazy",
             lazy,
             needs=("y_given_all", "y_lazy"),
+            label="Lazy-VI",
+            long_name="Lazy-VI",
+            reference="Gao, Y., Stevens, A., Willett, R. and Raskutti, G. (2022). Lazy "
+            "estimation of variable importance for large neural networks. "
+            "International Conference on Machine Learning.",
             about="loss gained by a linearised refit without the feature; learner='network' only",
             learners=("network",),
             settings=Lazy(),
@@ -255,12 +320,21 @@ METHODS: dict[str, AnyMethod] = {
         Chooser(
             "lasso",
             Lasso(),
+            label="lasso",
+            long_name="the lasso",
+            reference="Tibshirani, R. (1996). Regression shrinkage and selection via the lasso."
+            " Journal of the Royal Statistical Society B 58, 267–288.",
             about="a coefficient that the lasso keeps (glmnet's lambda.1se); no p-value",
             effect="standardised coefficient",
         ),
         Chooser(
             "knockoffs",
             Knockoffs(),
+            label="knockoffs",
+            long_name="model-X knockoffs",
+            reference="Candès, E., Fan, Y., Janson, L. and Lv, J. (2018). Panning for gold: "
+            "model-X knockoffs for high dimensional controlled variable selection. "
+            "Journal of the Royal Statistical Society B 80, 551–577.",
             about="the lasso prefers the feature to its knockoff; controls the FDR, no p-value",
             effect="knockoff statistic",
         ),
@@ -269,6 +343,15 @@ METHODS: dict[str, AnyMethod] = {
 DEFAULT_METHODS = ("gcm", "pcm", "gcm+pcm")
 # In sample nothing is held out, which PCM needs.
 IN_SAMPLE_METHODS = ("gcm", "loco")
+
+
+def method_of(name: str) -> AnyMethod | None:
+    """Return the method of a name, whatever its settings; None where there is none.
+
+    >>> method_of("knockoffs(fdr=0.1)").label
+    'knockoffs'
+    """
+    return METHODS.get(name.split("(")[0])
 
 
 def get_methods(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from covaria.efficiencies.empirical import is_heavy
 from covaria.errors import listed, plural, short
+from covaria.methods import METHODS, Method
 from covaria.results.findings import Finding, note, of_each, texts
 from covaria.results.result import Result
 
@@ -22,7 +23,6 @@ EXPLAINED = 0.9
 TOGETHER = 0.5
 # A mean of scores is told to be rough where a hundredth of the rows makes half of its spread.
 HEAVY = 0.5
-GAINS = ("pcm", "lazy", "dropout", "permutation")
 
 
 def all_findings(result: Result) -> list[Finding]:
@@ -75,7 +75,8 @@ def _unseen(result: Result) -> Iterable[Finding]:
     chosen, table = result.selected, result.table
     ran = table.loc[(table["method"] == "gcm") & (table["status"] == "ok"), "feature"]
     told = {*chosen.get("gcm", []), *chosen.get("loco", []), *(set(result.features) - set(ran))}
-    for method in GAINS:
+    one_sided = [name for name, m in METHODS.items() if isinstance(m, Method) and not m.two_sided]
+    for method in one_sided:
         names = [feature for feature in chosen.get(method, []) if feature not in told]
         told.update(names)
         yield from of_each(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from covaria.report.alerts import all_alerts
 from covaria.report.words import answer, methods_paragraph, references, snippet
-from covaria.results.result import Result, cells, describe_effect, describe_p
+from covaria.results.result import Result, cells, describe_effect, describe_p, is_combination
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from covaria.selection.stability import Stability
 
 # The method whose word is shown first where it was run: it sees what either test sees.
-VERDICT = "gcm+pcm"
 # The page compares tests in detail for this many features, the clearest.
 MOST_COMPARED = 40
 
@@ -45,7 +44,7 @@ def summarize(result: Result, *, title: str | None = None) -> dict[str, Any]:
 
 def ordered(methods: list[str]) -> list[str]:
     """Return the methods with the verdict first."""
-    return sorted(methods, key=lambda name: name.split("(")[0] != VERDICT)
+    return sorted(methods, key=lambda name: not is_combination(name))
 
 
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -73,7 +72,7 @@ def _verdicts(result: Result) -> list[dict[str, Any]]:
     for line in result.lines:
         tests[line["feature"]].append(_test(line, result.about["methods"]))
     for own in tests.values():
-        own.sort(key=lambda test: test["method"].split("(")[0] != VERDICT)
+        own.sort(key=lambda test: not is_combination(test["method"]))
     pairs = zip(result.verdicts["feature"], result.verdicts["verdict"], strict=True)
     return [{"feature": f, "verdict": verdict, "tests": tests[f]} for f, verdict in pairs]
 
@@ -102,7 +101,7 @@ def compared(result: Result, clearest: list[str]) -> dict[str, Any]:
     """
     from covaria.efficiencies import efficiency
 
-    tests = [name for name in ordered(list(result.scores)) if name != VERDICT]
+    tests = [name for name in ordered(list(result.scores)) if not is_combination(name)]
     if len(tests) < 2:
         return {}
     pair = ["gcm", "loco"] if {"gcm", "loco"} <= set(tests) else tests[:2]

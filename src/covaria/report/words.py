@@ -7,41 +7,10 @@ from typing import Any
 
 from covaria.assessment import defaults
 from covaria.errors import plural, short
+from covaria.methods import method_of
 from covaria.results.result import Result
 from covaria.results.settings import as_python
 
-LONG_NAMES = {
-    "gcm": "the generalised covariance measure",
-    "pcm": "the projected covariance measure",
-    "gcm+pcm": "the combination of the generalised and the projected covariance measure",
-    "weighted_gcm": "the weighted generalised covariance measure",
-    "loco": "leave-one-covariate-out",
-    "dropout": "dropout importance (the feature set to its mean)",
-    "permutation": "permutation importance",
-    "lazy": "Lazy-VI",
-    "lasso": "the lasso",
-    "knockoffs": "model-X knockoffs",
-}
-REFERENCES = {
-    "gcm": "Shah, R. D. and Peters, J. (2020). The hardness of conditional independence testing "
-    "and the generalised covariance measure. Annals of Statistics 48, 1514–1538.",
-    "pcm": "Lundborg, A. R., Kim, I., Shah, R. D. and Samworth, R. J. (2024). The projected "
-    "covariance measure for assumption-lean variable significance testing. Annals of Statistics "
-    "52, 2851–2878.",
-    "weighted_gcm": "Scheidegger, C., Hörrmann, J. and Bühlmann, P. (2022). The weighted "
-    "generalised covariance measure. Journal of Machine Learning Research 23, 1–68.",
-    "loco": "Lei, J., G'Sell, M., Rinaldo, A., Tibshirani, R. J. and Wasserman, L. (2018). "
-    "Distribution-free predictive inference for regression. Journal of the American Statistical "
-    "Association 113, 1094–1111.",
-    "permutation": "Breiman, L. (2001). Random forests. Machine Learning 45, 5–32.",
-    "lazy": "Gao, Y., Stevens, A., Willett, R. and Raskutti, G. (2022). Lazy estimation of "
-    "variable importance for large neural networks. International Conference on Machine Learning.",
-    "lasso": "Tibshirani, R. (1996). Regression shrinkage and selection via the lasso. Journal of "
-    "the Royal Statistical Society B 58, 267–288.",
-    "knockoffs": "Candès, E., Fan, Y., Janson, L. and Lv, J. (2018). Panning for gold: model-X "
-    "knockoffs for high dimensional controlled variable selection. Journal of the Royal "
-    "Statistical Society B 80, 551–577.",
-}
 EFFICIENCY = (
     "Zheng, C. and Raskutti, G. Comparing model-agnostic feature selection methods through "
     "relative efficiency."
@@ -130,15 +99,15 @@ def _version(about: Mapping[str, Any]) -> str:
     return str(versions.get("covaria") or versions.get("residua", ""))
 
 
+def _long_name(name: str) -> str:
+    method = method_of(name)
+    return method.long_name or name if method else name
+
+
 def methods_paragraph(result: Result) -> str:
     """Return the methods in words, ready to paste into a paper."""
     about = result.about
-    tests = joined(
-        [
-            f"{LONG_NAMES.get(base(name), name)} ({about['methods'][name]})"
-            for name in result.methods
-        ]
-    )
+    tests = joined([f"{_long_name(name)} ({about['methods'][name]})" for name in result.methods])
     repeats = f", repeated {about['repeats']} times" if about["repeats"] > 1 else ""
     named = CORRECTIONS[about["correction"]]
     adjusted = (
@@ -158,7 +127,7 @@ def methods_paragraph(result: Result) -> str:
 def references(result: Result) -> list[str]:
     """Return the references of the methods that were used, in the order of the alphabet."""
     parts = {part for name in result.methods for part in (base(name), *base(name).split("+"))}
-    found = [text for name, text in REFERENCES.items() if name in parts]
+    found = [method.reference for part in sorted(parts) if (method := method_of(part))]
     found += [CORRECTION_REFERENCES.get(result.about["correction"], "")]
     if len(result.scores) > 1:
         found.append(EFFICIENCY)
