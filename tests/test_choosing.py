@@ -18,7 +18,8 @@ from covaria.learners import (
     from_settings,
     get_learner,
 )
-from covaria.nuisance.auto import Contest, Y, choose, inner_folds
+from covaria.nuisance.auto import choose, inner_folds
+from covaria.nuisance.auto.contest import Contest, Y
 from covaria.nuisance.fit import by_task, run
 
 FEW = Auto(candidates=("mean", "linear", "boosting(trees=30)"))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from covaria.errors import InputError, MissingExtra, is_whole
 from covaria.learners.estimators import Model
+from covaria.learners.policy import AutoPolicy as AutoPolicy
 from covaria.options.checks import plain_all, shown
 from covaria.options.naming import read_call, with_settings
 
