@@ -22,7 +22,7 @@ from covaria.selection.bounds import (
 from covaria.selection.stability import Rule, part_of, stability
 from covaria.tables.dataset import Dataset
 
-QUICK = {"learner": "linear", "splits": "none"}
+QUICK = {"learner": "linear", "methods": "gcm", "splits": "none"}
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_a_part_leaves_out_what_does_not_vary_in_it():
 def test_a_part_selects_what_assess_selects_on_its_rows(scheme, small_data):
     X, y = small_data
     options = {"learner": "linear", "correction": "none", "splits": 2}
-    found = stability(X, y, scheme=scheme, pairs=2, seed=5, **options)
+    found = stability(X, y, methods="gcm", scheme=scheme, pairs=2, seed=5, **options)
     for at, (rows, _) in enumerate(found.samples):
         seed = seed_of(5, "stability", scheme, at)
         alone = assess(X[rows], y[rows], methods="gcm", seed=seed, **options)

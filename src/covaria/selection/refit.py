@@ -48,8 +48,9 @@ def refit(
     X: Any,
     y: Any = None,
     *,
-    learners: Any = ("linear", "boosting"),
-    methods: str | Sequence[str] = ("gcm", "loco"),
+    learner: Any = "auto",
+    methods: str | Sequence[str] = "default",
+    learners: Any = None,
     folds: int = 5,
     threshold: float = 0.8,
     seeds: int = 1,
@@ -62,13 +63,12 @@ def refit(
 
     Parameters
     ----------
-    X, y
+    X, y, learner, methods
         As for `assess`.
     learners
-        Names or learner values; "linear,boosting(trees=200)" as one text is several. A mapping
-        gives each a name of your own.
-    methods
-        Names from `covaria.METHODS`.
+        Several in the place of one, to be compared: names or learner values;
+        "linear,boosting(trees=200)" as one text is several. A mapping gives each a name of your
+        own.
     folds, threshold
         A feature is stable when it is selected on at least this share of the training parts.
     seeds, seed
@@ -90,15 +90,15 @@ def refit(
     folds, progress = Rule(folds=folds, threshold=threshold).folds, reporter(progress)
     check_options(options, own=("learners", "methods"))
     runs: list[_Run] = []
-    named = name_learners(learners)
+    named = name_learners([learner] if learners is None else learners)
     total = len(named) * seeds * folds
-    for name, learner in named.items():
+    for name, one in named.items():
         given = WITHOUT_CHECKS | options
-        job = prepare(X, y, learner=learner, methods=methods, seed=seed, n_jobs=n_jobs, **given)
+        job = prepare(X, y, learner=one, methods=methods, seed=seed, n_jobs=n_jobs, **given)
         for at in range(seeds):
             done = len(runs) * folds
             found = stability(
-                X, y, method=methods, learner=learner, folds=folds, threshold=threshold,
+                X, y, methods=methods, learner=one, folds=folds, threshold=threshold,
                 seed=seed + at, n_jobs=n_jobs, progress=_after(progress, done, total), **options,
             )  # fmt: skip
             runs.append(_Run(name, seed + at, found, _errors(job, found, seed + at)))

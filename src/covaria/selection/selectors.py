@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from covaria.assessment import WITHOUT_CHECKS, assess
 from covaria.errors import InputError, is_whole, listed, plural, text_of
+from covaria.methods import DEFAULT_METHODS, IN_SAMPLE_METHODS
 from covaria.options.checks import plain, shown
 from covaria.options.naming import split_names
 from covaria.results.result import Result
@@ -38,7 +39,7 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str = "gcm",
+        method: str = "default",
         *,
         learner: Any = "auto",
         correction: str = "bh",
@@ -223,10 +224,10 @@ class Selector(_ColumnSelector):
     scores_: Array
 
     def _run(self, X: Any, y: Any, **given: Any) -> Result:
-        return assess(X, y, methods=_one(self.method), **_settings(self), **given)
+        return assess(X, y, methods=_one(self), **_settings(self), **given)
 
     def _keep(self, result: Result) -> None:
-        table = result.table
+        table = result.only(result.methods[-1]).table  # a combination stands behind its parts
         if any(map(has_failed, table["status"].tolist())):
             warnings.warn(
                 f"Some fits failed, and those features are not kept: "
@@ -278,9 +279,9 @@ class StabilitySelector(_ColumnSelector):
 
     def __init__(
         self,
-        method: str = "gcm",
+        method: str = "default",
         *,
-        learner: Any = "boosting",
+        learner: Any = "auto",
         folds: int = 5,
         threshold: float = 0.8,
         scheme: str = "folds",
@@ -321,7 +322,7 @@ class StabilitySelector(_ColumnSelector):
         return stability(
             X,
             y,
-            method=_one(self.method),
+            methods=_one(self),
             folds=self.folds,
             threshold=self.threshold,
             scheme=self.scheme,
@@ -333,8 +334,9 @@ class StabilitySelector(_ColumnSelector):
 
     def _keep(self, result: Stability) -> None:
         self.result_ = result
-        self.scores_ = self._per_column(result.table["frequency"].to_numpy(float))
-        self.support_ = self._per_column(result.table["selected"].to_numpy(bool))
+        table = result.table[result.table["method"] == result.table["method"].iloc[-1]]
+        self.scores_ = self._per_column(table["frequency"].to_numpy(float))
+        self.support_ = self._per_column(table["selected"].to_numpy(bool))
 
 
 def _settings(selector: Any) -> dict[str, Any]:
@@ -352,12 +354,15 @@ def _settings(selector: Any) -> dict[str, Any]:
     return WITHOUT_CHECKS | settings | dict(options)
 
 
-def _one(method: Any) -> list[str]:
-    """Return the one method in a list."""
-    method = plain(method)
-    if not isinstance(method, str) or method == "default" or len(split_names(method)) > 1:
+def _one(selector: Any) -> list[str]:
+    """Return the one method in a list; the default is gcm+pcm, in sample gcm."""
+    method, settings = plain(selector.method), _settings(selector)
+    if not isinstance(method, str) or len(split_names(method)) > 1:
         raise InputError(f"method={shown(method)} must be one name, such as 'gcm'.")
-    return [method]
+    in_sample = getattr(selector, "paper", False) or settings.get("paper", False)
+    if method == "default" and (in_sample or isinstance(plain(settings["splits"]), str)):
+        return [IN_SAMPLE_METHODS[0]]
+    return [DEFAULT_METHODS[-1] if method == "default" else method]
 
 
 def _seed(random_state: Any) -> int:

@@ -58,8 +58,9 @@ def stability(
     X: Any,
     y: Any = None,
     *,
-    method: str | Sequence[str] = "gcm",
-    learner: Any = "boosting",
+    learner: Any = "auto",
+    methods: str | Sequence[str] = "default",
+    method: str | Sequence[str] | None = None,
     folds: int = 5,
     threshold: float = 0.8,
     scheme: str = "folds",
@@ -73,10 +74,8 @@ def stability(
 
     Parameters
     ----------
-    X, y, learner
-        As for `assess`.
-    method
-        A name from `covaria.METHODS`, or several, which then share their models.
+    X, y, learner, methods
+        As for `assess`; several methods share their models. `method` is another name for it.
     folds, threshold
         Select on the training rows of each fold; a feature is stable when it is selected in at
         least this share of them.
@@ -101,7 +100,8 @@ def stability(
     check_options(options)
     _check_splits(plain(options.get("splits", 5)))
     given = WITHOUT_CHECKS | options
-    job = prepare(X, y, learner=learner, methods=method, seed=seed, n_jobs=n_jobs, **given)
+    methods = methods if method is None else method
+    job = prepare(X, y, learner=learner, methods=methods, seed=seed, n_jobs=n_jobs, **given)
     samples = rule.samples(job.data, job.options.seed)
     runs = []
     for run in _runs(job, samples, rule.scheme):
@@ -196,7 +196,7 @@ def _halves(data: Dataset, seed: int, pair: int) -> list[Fold]:
     return [(halves[0], halves[1]), (halves[1], halves[0])]
 
 
-def check_options(options: Mapping[str, Any], own: Sequence[str] = ("method", "learner")) -> None:
+def check_options(options: Mapping[str, Any], own: Sequence[str] = ("methods", "learner")) -> None:
     """Raise a sentence where `assess` has no such option, but for those in `own`."""
     named = ("X", "y", "methods", "learner")
     known = [*own, *(name for name in inspect.signature(assess).parameters if name not in named)]
