@@ -189,7 +189,7 @@ def test_the_command_prints_errors_and_frequencies_and_writes_files(
     path, out = tmp_path / "t.csv", tmp_path / "out"
     table[0].assign(y=table[1]).to_csv(path, index=False)
     page = tmp_path / "new folder" / "page.html"
-    words = ("stability", str(path), "--target", "y", "--learners", "linear, linear(ridge=0.1)")
+    words = ("refit", str(path), "--target", "y", "--learners", "linear, linear(ridge=0.1)")
     words += ("--report", str(page))
     code, said, _ = run(monkeypatch, capsys, *words, "--seeds", "2", "--out", str(out))
     assert code == 0
@@ -211,7 +211,7 @@ def test_the_command_keeps_clusters_together_and_weighs_rows(table, tmp_path, mo
     own = np.arange(len(X))
     full = X.assign(clinic=own // 4, w=1.0 + own % 3, y=y)
     full.to_csv(path, index=False, sep=";")
-    words = ("stability", str(path), "-t", "y", "-l", "linear", "-m", "gcm", "--json")
+    words = ("refit", str(path), "-t", "y", "-l", "linear", "-m", "gcm", "--json")
     options = ("--clusters", "clinic", "--weights", "w")
     code, said, noted = run(monkeypatch, capsys, *words, *options)
     assert code == 0
@@ -230,7 +230,7 @@ def test_a_known_table_brings_its_clusters_but_not_to_the_papers_mode(table, mon
     X, y = table
     monkeypatch.setattr("covaria.datasets.load", lambda name: (X, y))
     monkeypatch.setattr("covaria.datasets.clusters", lambda name, X: np.arange(len(X)) // 3)
-    words = ("stability", "gas_turbine", "-l", "linear", "-m", "gcm", "--json")
+    words = ("refit", "gas_turbine", "-l", "linear", "-m", "gcm", "--json")
     code, said, noted = run(monkeypatch, capsys, *words)
     assert code == 0
     assert "30 clusters" in noted
@@ -254,7 +254,23 @@ def test_the_command_says_what_is_missing(table, tmp_path, monkeypatch, capsys):
         ((str(path), "--target", "y", "--weights", "e"), "without gaps; mend column 'e'"),
         ((str(path), "--target", "y", "--splits", "many"), "--splits many"),
     ]:
-        code, _, err = run(monkeypatch, capsys, "stability", *words)
+        code, _, err = run(monkeypatch, capsys, "refit", *words)
         assert code == 2
         assert said in err
         assert len(err.strip().splitlines()) == 1
+
+
+def test_the_command_stability_says_what_stability_says(table, tmp_path, monkeypatch, capsys):
+    X, y = table
+    path = tmp_path / "t.csv"
+    pd.DataFrame(X).assign(y=y).to_csv(path, index=False)
+    words = ("stability", str(path), "-t", "y", "-l", "linear", "-m", "gcm", "--splits", "2")
+    code, said, _ = run(monkeypatch, capsys, *words, "--json", "--out", str(tmp_path / "out"))
+    assert code == 0
+    frame = pd.read_csv(path)
+    by_hand = stability(frame, "y", learner="linear", methods="gcm", splits=2)
+    assert json.loads(said)["table"] == by_hand.to_dict()["table"]
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {"stability.csv", "stability.json"}
+    code, said, _ = run(monkeypatch, capsys, *words, "--learners", "linear,linear(ridge=0.1)")
+    assert code == 0
+    assert "linear: Of" in said

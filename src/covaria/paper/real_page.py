@@ -30,7 +30,7 @@ HEAD = """\
 
 Six tables (`covaria datasets` tells where they come from). For each of five folds features are
 selected on the training part, the learner is refitted on what was selected, and the error is that
-on the fold left out (`covaria.refit`, `covaria stability`). The paper's mode selects in sample,
+on the fold left out (`covaria.refit`, `covaria refit`). The paper's mode selects in sample,
 two-sided, at a raw p < .05; ours cross-fits within the training part, tests a gain one-sided and
 corrects for the number of features (Benjamini-Hochberg). In our mode rows that depend on each other
 stay in one fold and count as a cluster: the 240 copies of rows in the wine table with their
