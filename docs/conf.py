@@ -33,7 +33,7 @@ nitpicky = False
 smartquotes = False
 
 
-LISTED = {"index", "start", "choose", "report", "cli", "api"}
+LISTED = {"index", "start", "choose", "report", "cli", "api", "architecture"}
 
 
 def with_all_pages(app, name, source):
