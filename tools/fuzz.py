@@ -140,15 +140,18 @@ def _by_kind(rows: list[dict[str, str]]) -> list[str]:
 
 def _broken(rows: list[dict[str, str]]) -> list[str]:
     counts: Counter[str] = Counter()
-    first: dict[str, str] = {}
+    where: dict[str, list[tuple[int, int]]] = {}
     for row in rows:
         if row["class"]:
             counts[row["class"]] += int(row["count"])
-            first.setdefault(row["class"], f"{row['seed']}:{row['first']}")
+            where.setdefault(row["class"], []).append((int(row["seed"]), int(row["first"])))
     if not counts:
         return ["No case broke the law."]
     lines = ["| broken | cases | first |", "| --- | --- | --- |"]
-    return lines + [f"| {name} | {n} | {first[name]} |" for name, n in counts.most_common()]
+    for name, count in counts.most_common():
+        seed, at = min(where[name])
+        lines.append(f"| `{name}` | {count} | {seed}:{at} |")
+    return lines
 
 
 def write_page() -> None:

@@ -272,7 +272,12 @@ def other_cells(path: Path, rng: Generator) -> None:
 
 def verdict(given: Mutant) -> Verdict:
     """Return what the command made of a changed file; the outcome is its exit code."""
-    return judged(lambda: _run(given))
+    return judged(lambda: _run(given), most_seconds=10.0 if _may_be_long(given) else None)
+
+
+def _may_be_long(given: Mutant) -> bool:
+    """Return whether the file says how much there is to do."""
+    return given.words[:2] in (("study", "run"), ("study", "resume"))
 
 
 @contextmanager
@@ -293,7 +298,7 @@ def _run(given: Mutant) -> str:
         except SystemExit as leaving:
             code = leaving.code or 0
         except TooLong:
-            if given.words[:2] != ("study", "run"):  # which may say to do much
+            if not _may_be_long(given):
                 raise
             return "still at work"
     _check(code, out.getvalue(), err.getvalue())

@@ -32,10 +32,15 @@ class Verdict:
     said: str = ""
 
 
-def judged(act: Callable[[], str], *, refusals: tuple[type[Exception], ...] = ()) -> Verdict:
+def judged(
+    act: Callable[[], str],
+    *,
+    refusals: tuple[type[Exception], ...] = (),
+    most_seconds: float | None = None,
+) -> Verdict:
     """Return what came of an act, which returns its outcome or raises; warnings count as errors."""
     try:
-        with warnings.catch_warnings(), limited(MOST_SECONDS):
+        with warnings.catch_warnings(), limited(most_seconds or MOST_SECONDS):
             warnings.simplefilter("error")
             return Verdict(act())
     except refusals as error:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from covaria.errors import InputError
-from covaria.plots.saving import COLOURS, MOST_FEATURES, new_axes, plain
+from covaria.plots.axes import new_axes
+from covaria.plots.saving import COLOURS, MOST_FEATURES, plain
 
 if TYPE_CHECKING:
     import pandas as pd

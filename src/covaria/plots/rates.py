@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from covaria.plots.saving import COLOURS, new_panels
+from covaria.plots.axes import new_panels
+from covaria.plots.saving import COLOURS
 
 if TYPE_CHECKING:
     import pandas as pd

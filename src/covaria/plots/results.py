@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.errors import InputError, did_you_mean, short
-from covaria.plots.saving import COLOURS, MARKERS, MOST_FEATURES, new_axes, plain
+from covaria.plots.axes import new_axes
+from covaria.plots.saving import COLOURS, MARKERS, MOST_FEATURES, plain
 from covaria.results.residual_views import binned, leftover
 from covaria.results.result import Result
 

@@ -22,25 +22,6 @@ LONGEST_NAME = 40
 KINDS = (".svg", ".png", ".pdf")
 
 
-def new_axes(width: float = 7.0, height: float = 4.0) -> Axes:
-    """Return axes of a new figure, without a window."""
-    axes: Axes = new_panels(1, 1, (width, height))[0, 0]
-    return axes
-
-
-def new_panels(rows: int, columns: int, size: tuple[float, float], **shared: Any) -> Any:
-    """Return an array of axes on a new figure, without a window; a notebook shows any of them."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from covaria.plots.picture import Picture
-
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    own: Any = {"axes_class": Picture}
-    return figure.subplots(rows, columns, squeeze=False, subplot_kw=own, **shared)
-
-
 def plain(name: object) -> str:
     """Return a name fit for a picture: not too long, and a dollar sign is no mathematics."""
     return short(str(name), LONGEST_NAME).replace("$", r"\$")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
+from collections import Counter
 from dataclasses import dataclass, fields
 from typing import Any
 
 from covaria.assessment import Job, prepare
+from covaria.errors import InputError, short
 from covaria.nuisance.fit import engine_for
 from covaria.nuisance.plan import Outcome, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals, gather, is_sound
 from covaria.randomness import seed_of, stream
 from covaria.results.result import Result
-from covaria.studies.pools import answer, client_of
+from covaria.studies.pools import DEAD, FAILED, GIVEN, client_of, outcomes, quiet, send
 from covaria.tables.dataset import Rows
 
 TRIES = 3
@@ -29,7 +30,7 @@ def assess_on_dask(where: Any, X: Any, y: Any = None, **settings: Any) -> Result
 
 def run_on_dask(job: Job, where: Any, progress: Progress | None = None) -> Result:
     """Return the result of a run that has been checked; a worker that dies costs its folds only."""
-    with client_of(where, max(2, job.n_jobs)) as client:
+    with client_of(where, max(2, job.n_jobs)) as client, quiet():
         plans = [job.plan(repeat) for repeat in range(job.options.repeats)]
         fitted = _fitted(client, job, plans, progress)
     return job.conclude(plans[0], fitted)
@@ -62,23 +63,31 @@ def _run(
     client: Any, job: Job, wanted: list[tuple[int, int]], progress: Progress | None
 ) -> dict[tuple[int, int], Any]:
     """Return the outcomes of every fold; what a dying worker took along is sent again."""
-    as_completed = importlib.import_module("distributed").as_completed
     found: dict[tuple[int, int], Any] = {}
-    for _ in range(TRIES):
+    died: Counter[tuple[int, int]] = Counter()
+    for at in range(TRIES):
         left = [key for key in wanted if key not in found]
-        if not left:
+        if not left or any(died[key] > 1 for key in left):
             break
-        sent = client.scatter(job, broadcast=True, hash=False)
-        futures = {client.submit(_fit, sent, *key, pure=False): key for key in left}
-        for future in as_completed(list(futures), raise_errors=False):
-            done = answer(future)
-            if done is not None:
-                found[futures[future]] = done
+        (sent,) = send(client, [job], again=at > 0)
+        calls = {key: (_fit, sent, *key) for key in left}
+        for key, outcome, value in outcomes(client, calls):
+            if outcome == FAILED:
+                value = _fit(job, *key)  # what is wrong shows itself here
+            if outcome in (GIVEN, FAILED):
+                found[key] = value
                 if progress:
                     progress(len(found), len(wanted))
+            elif outcome == DEAD:
+                died[key] += 1
     for key in wanted:
         if key not in found:
-            found[key] = _fit(job, *key)  # the cluster could not; an error shows itself here
+            fold = f"fold {key[1] + 1} of repeat {key[0] + 1}" if key[1] >= 0 else "all folds"
+            why = "the process that does it dies" if died[key] else "the cluster loses it"
+            raise InputError(
+                f"Fitting {short(str(job.learner))} to {fold} fails on Dask again and again: "
+                f"{why}. Use another learner, or workers with more memory."
+            )
     return found
 
 

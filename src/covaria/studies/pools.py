@@ -9,13 +9,16 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import queue
 import signal
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from covaria.errors import InputError, MissingExtra
+from covaria.errors import InputError, MissingExtra, StoreError, short
 from covaria.execution.workers import end_with
 from covaria.studies.store import Done
 from covaria.studies.task import Work, run_task
@@ -60,8 +63,8 @@ def processes(n_jobs: int) -> Pool:
             for cell, repeat in culprits:
                 yield Done(cell, repeat, (), 0.0, DIED)
                 deaths[cell] = deaths.get(cell, 0) + 1
-            for queue in (left, suspects):
-                yield from _given_up(queue, deaths)
+            for waiting in (left, suspects):
+                yield from _given_up(waiting, deaths)
 
     return pool
 
@@ -168,11 +171,19 @@ def _deaf_to_interrupts() -> Iterator[None]:
 # --- Dask ---------------------------------------------------------------------------------
 
 
+# What a dying process took along we try again ourselves; and a process that is being started again
+# is not to be given up by its cluster.
+LOCAL = {
+    "distributed.scheduler.allowed-failures": 0,
+    "distributed.deploy.lost-worker-timeout": "1 hour",
+}
+
+
 def dask(where: Any, n_jobs: int = 2) -> Pool:
     """Return a pool on Dask: a scheduler's address, "local" for a cluster here, or a client."""
 
     def pool(works: Works, tasks: Sequence[Task]) -> Iterator[Done]:
-        with client_of(where, n_jobs) as client:
+        with client_of(where, n_jobs) as client, quiet():
             yield from _on_dask(client, works, list(tasks))
 
     return pool
@@ -191,7 +202,9 @@ def client_of(where: Any, n_jobs: int = 2) -> Iterator[Any]:
     if where == "local":
         from joblib import effective_n_jobs
 
+        settings: Any = importlib.import_module("dask.config")
         with (
+            settings.set(LOCAL),
             distributed.LocalCluster(
                 n_workers=effective_n_jobs(n_jobs),
                 threads_per_worker=1,
@@ -208,16 +221,16 @@ def client_of(where: Any, n_jobs: int = 2) -> Iterator[Any]:
         return
     try:
         client = distributed.Client(where, timeout=5)
-    except (OSError, ValueError, TimeoutError) as error:
+    except Exception as error:
         raise InputError(
-            f"There is no Dask scheduler at {where} ({type(error).__name__}). Check the address, "
-            "such as tcp://host:8786, or use local."
+            f"There is no Dask scheduler at {short(str(where))} ({type(error).__name__}). Check "
+            "the address, such as tcp://host:8786, or use local."
         ) from None
     try:
         yield client
     finally:
         with suppress(Exception):
-            client.close()
+            client.close(timeout=2)
 
 
 def _end(cluster: Any) -> None:
@@ -229,41 +242,144 @@ def _end(cluster: Any) -> None:
 
 
 def _on_dask(client: Any, works: Works, tasks: list[Task]) -> Iterator[Done]:
-    """Yield results as they come; the works are sent to the cluster once, not with each task."""
-    as_completed = importlib.import_module("distributed").as_completed
-    tries = dict.fromkeys(tasks, 0)
-    while tasks:
-        sent = _sent(client, works, {cell for cell, _ in tasks})
-        futures = {
-            client.submit(run_task, sent[cell], repeat, pure=False): (cell, repeat)
-            for cell, repeat in tasks
-        }
-        tasks = []
-        for future in as_completed(list(futures), raise_errors=False):
-            task = futures.pop(future)
-            done = answer(future)
-            if done is not None:
-                yield done
-            elif tries[task] < 2:
-                # Its work was on the process that died alone: send that again.
-                tries[task] += 1
-                tasks.append(task)
+    """Yield results as they come; the works are sent to the cluster once, not with each task.
+
+    A process that dies takes others' tasks along, so each of those is tried again by itself; what
+    the cluster lost is sent again. No task fails because the cluster did: that is a sentence.
+    """
+    suspects: list[Task] = []
+    deaths: Counter[Task] = Counter()
+    idle = rounds = 0
+    while tasks or suspects:
+        alone = not tasks
+        now, tasks = (tasks, []) if tasks else ([suspects.pop(0)], tasks)
+        order = sorted({cell for cell, _ in now})
+        there = send(client, [works[cell] for cell in order], again=rounds > 0)
+        sent = dict(zip(order, there, strict=True))
+        rounds += 1
+        calls = {(cell, repeat): (run_task, sent[cell], repeat) for cell, repeat in now}
+        idle += 1
+        for task, outcome, found in outcomes(client, calls):
+            if outcome == LOST:
+                (suspects if alone else tasks).append(task)
+                continue
+            idle = 0
+            deaths[task] += alone
+            if outcome == DEAD and deaths[task] < MOST_DEATHS:
+                suspects.append(task)
+            elif outcome == FAILED:
+                raise StoreError(
+                    f"The Dask cluster cannot run the tasks ({short(_reason(found))}). Install "
+                    "the same covaria on its workers; every finished task is kept."
+                )
             else:
-                yield Done(*task, (), 0.0, DIED)
+                yield found if outcome == GIVEN else Done(task[0], task[1], (), 0.0, DIED)
+        if idle > MOST_IDLE:
+            raise StoreError(GONE.format("it loses every task"))
 
 
-def answer(future: Any) -> Any:
-    """Return what a Dask task returned, or None where it was lost with the process that had it."""
-    if future.status != "finished":
-        return None
+# What can come of a call on a cluster: a value, an error, no process, or no cluster.
+GIVEN, FAILED, DEAD, LOST = "given", "failed", "dead", "lost"
+# So often may everything be lost before we say so, and so many seconds may there be no worker.
+MOST_IDLE, POLL, PATIENCE = 3, 2.0, 300.0
+# A process may die of what another task did; of so many deaths by itself a task is the cause.
+MOST_DEATHS = 2
+GONE = (
+    "The Dask cluster is not there any more ({}). Everything finished is kept: start the cluster "
+    "again and go on."
+)
+
+
+def outcomes(client: Any, calls: Mapping[Any, tuple[Any, ...]]) -> Iterator[tuple[Any, str, Any]]:
+    """Yield (key, outcome, value or error) of every call (function, arguments) as they come."""
+    finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    with _of_the_cluster():
+        futures = {client.submit(*call, pure=False): key for key, call in calls.items()}
+        for future in futures:
+            future.add_done_callback(finished.put)
+    deserted = time.monotonic()
+    while futures:
+        try:
+            found = [finished.get(timeout=POLL)]
+        except queue.Empty:
+            with _of_the_cluster():
+                if client.status == "running" and client.nthreads():
+                    deserted = time.monotonic()
+            if time.monotonic() - deserted > PATIENCE:
+                raise StoreError(GONE.format("it has no worker")) from None
+            if client.status != "running":
+                raise StoreError(GONE.format(f"the client is {client.status}")) from None
+            found = [future for future in futures if future.status == "lost"]
+        for future in found:
+            if future in futures:
+                key = futures.pop(future)
+                yield key, *_outcome(client, future)
+
+
+def _outcome(client: Any, future: Any) -> tuple[str, Any]:
+    if future.status == "finished":
+        try:
+            return GIVEN, future.result(timeout=PATIENCE)
+        except Exception:  # a task of ours does not raise: what raises here is the cluster
+            pass
+    elif future.status == "error":
+        with _of_the_cluster():
+            error = future.exception(timeout=PATIENCE)
+        return (DEAD if type(error).__name__ == "KilledWorker" else FAILED), error
+    if not _is_running(client):
+        raise StoreError(GONE.format("the connection is lost"))
+    return LOST, None
+
+
+def _is_running(client: Any) -> bool:
+    """Return whether the client has a scheduler, after the moment it may take to find it again."""
+    until = time.monotonic() + 10.0
+    while client.status == "connecting" and time.monotonic() < until:
+        time.sleep(0.1)
+    return bool(client.status == "running")
+
+
+@contextmanager
+def _of_the_cluster() -> Iterator[None]:
+    """Turn what a broken cluster raises, which may be anything, into a sentence."""
+    from asyncio import CancelledError
+
     try:
-        return future.result()
-    except Exception:  # a task of ours does not raise: what raises here is the cluster
-        return None
+        yield
+    except (Exception, CancelledError) as error:
+        raise StoreError(GONE.format(short(_reason(error)))) from error
 
 
-def _sent(client: Any, works: Works, cells: set[int]) -> dict[int, Any]:
-    """Return each work where every worker has it."""
-    order = sorted(cells)
-    there = client.scatter([works[cell] for cell in order], broadcast=True, hash=False)
-    return dict(zip(order, there, strict=True))
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def send(client: Any, values: list[Any], *, again: bool) -> list[Any]:
+    """Return each value where the workers have it.
+
+    What is sent again is lost with no worker: the scheduler has it as a task of its own.
+    """
+    with _of_the_cluster():
+        if again:
+            return [client.submit(_itself, value, pure=False) for value in values]
+        there: list[Any] = client.scatter(values, broadcast=True, hash=False)
+        return there
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Leave unsaid what Dask logs when a process or a connection is lost: we say it."""
+    names = ("distributed", "tornado", "asyncio")
+    there = [logging.getLogger(n) for n in logging.root.manager.loggerDict if n.startswith(names)]
+    before = [(logger, logger.level) for logger in there]
+    for logger in there:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in before:
+            logger.setLevel(level)

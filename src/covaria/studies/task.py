@@ -63,7 +63,7 @@ def run_task(work: Work, repeat: int) -> Done:
             _warm_up(work)
             start = time.perf_counter()
             rows = _rows(work, seed_of(work.seed, "study", *work.cell.source, repeat))
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a learner that leaves ends its task only
         reason = " ".join(str(error).split())[:200]
         failure = reason if isinstance(error, InputError) else f"{type(error).__name__}: {reason}"
         return Done(work.at, repeat, (), time.perf_counter() - start, failure or "failed")
