@@ -162,7 +162,7 @@ def test_a_cell_whose_tasks_all_die_is_given_up_and_another_is_not(monkeypatch):
     found = list(pools.processes(2)({}, tasks))
     assert sorted((done.cell, done.repeat) for done in found) == sorted(tasks)
     said = [done.failure for done in found if done.cell == 0]
-    assert said.count(pools.DIED) == pools.MOST_DEATHS
+    assert said.count(pools.DIED) == pools.MOST_IN_A_ROW
     assert said.count("not tried: 3 tasks in a row died") == 6
     assert {done.failure for done in found if done.cell == 1} == {""}
     assert len(starts) < 10

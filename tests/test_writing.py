@@ -21,10 +21,10 @@ from covaria.tables.files import write_csv
 from covaria.tables.writing import make_room, whole, write_bytes, write_text
 
 SOURCE = Path(covaria.__file__).parent
-# What writes a file; to print a table as CSV is something else.
+# What writes a file anew; to print a table as CSV is something else, and so is to add a line.
 WRITERS = re.compile(
-    r"""open\([^)]*["'][wxa]b?["'] | \.write_(text|bytes)\( | \.to_csv\((?!index)
-    | savefig\((?!beside) | write_parquet\((?!beside) | to_parquet\((?!self|beside)""",
+    r"""open\([^)]*["'][wx]b?["'] | \.write_(text|bytes)\( | \.to_csv\((?!index)
+    | savefig\((?!target) | write_parquet\((?!beside) | to_parquet\((?!self|beside)""",
     re.VERBOSE,
 )
 
@@ -122,13 +122,32 @@ def test_a_link_stays_a_link_and_a_mode_stays(tmp_path):
     assert stat.S_IMODE((tmp_path / "real").stat().st_mode) == 0o600
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs devices")
-def test_a_device_is_written_to_and_stays(tmp_path):
-    write_text(Path(os.devnull), "gone")
-    assert not Path(os.devnull).is_file()
-    with pytest.raises(OSError, match="No space left") as caught:
-        write_text("/dev/full", "too much")
-    assert caught.value.filename == "/dev/full"
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_text(pipe, "through")
+        assert os.read(reader, 100) == b"through"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert names(tmp_path) == ["pipe"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_an_error_of_what_is_written_to_directly_names_it(tmp_path, full_disk):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with pytest.raises(OSError, match="No space left") as caught:
+            write_text(pipe, "too much")
+    finally:
+        os.close(reader)
+    assert caught.value.filename == str(pipe)
+    assert pipe.is_fifo()
 
 
 def test_a_file_that_may_not_be_written_is_left_alone(tmp_path, monkeypatch):

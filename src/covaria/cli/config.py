@@ -104,7 +104,7 @@ def _for_command(
 ) -> dict[str, Any]:
     """Return one command's defaults; those of a group of commands are theirs."""
     if not isinstance(own, Mapping):
-        raise InputError(f"{where} must be a section with options, such as seed = 1.")
+        raise InputError(f"{where} is {short(repr(own))}. Write options below it, as name = value.")
     if hasattr(command, "commands"):
         return {
             name: _for_command(one, for_all, own.get(name, {}), f"{where} [{name}]", used)
@@ -113,7 +113,9 @@ def _for_command(
     options = _options(command)
     for name in own:
         if name not in options:
-            raise InputError(f"{where} has no option '{name}'.{did_you_mean(name, options)}")
+            raise InputError(f"{where} has no option '{short(name)}'.{did_you_mean(name, options)}")
+        if isinstance(own[name], Mapping):
+            raise InputError(f"{where}: '{short(name)}' is a table. Write {short(name)} = value.")
     given = {name: value for name, value in for_all.items() if name in options} | dict(own)
     for name, value in given.items():
         if "\0" in str(value):

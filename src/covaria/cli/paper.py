@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +14,8 @@ import typer
 
 from covaria.cli.options import AsJson, Jobs
 from covaria.cli.study import Dask, Quiet, progress, stopping_at
-from covaria.errors import InputError
-from covaria.tables.writing import make_room
+from covaria.errors import InputError, short
+from covaria.tables.writing import make_room, write_text
 
 if TYPE_CHECKING:
     from covaria.paper import Figure, Made
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 MODES = {"paper": ("paper",), "ours": ("ours",), "both": ("paper", "ours")}
 FORMATS = ("svg", "png", "pdf")
+MOST_REPEATS = 100_000
 SIZES = "sizes.json"  # how full the figures of a folder are
 
 
@@ -65,7 +68,7 @@ def paper(
     if name == "list":
         _list(figures(), as_json)
         return
-    _check(mode, picture, repeats)
+    _check(mode, picture, repeats, seed)
     chosen = _chosen(name)
     run = _run(out, fast, jobs, dask, seed, repeats, results)
     make_room(*_files(chosen, MODES[mode], out, picture), page if name == "all" else None)
@@ -86,7 +89,8 @@ def paper(
                     continue
                 made[each][figure.name] = found
                 kept = None if results else _fuller(out, figure, each, found)
-                _write(figure.name, each, found, out, picture, quick=kept is not None)
+                with _of_results(figure.name, results):
+                    _write(figure.name, each, found, out, picture, quick=kept is not None)
                 if not as_json:
                     _say(figure.name, each, found, fast, kept)
             _keep(run, out, results)
@@ -96,13 +100,15 @@ def paper(
         _page(page, out, made, again, quiet=as_json, keep_fuller=results is None)
 
 
-def _check(mode: str, picture: str, repeats: int | None) -> None:
+def _check(mode: str, picture: str, repeats: int | None, seed: int) -> None:
     if mode not in MODES:
         raise InputError(f"--mode {mode} is not one of {', '.join(MODES)}.")
     if picture not in FORMATS:
         raise InputError(f"--format {picture} is not one of {', '.join(FORMATS)}.")
-    if repeats is not None and repeats < 1:
-        raise InputError(f"--repeats {repeats} must be a whole number, 1 or more.")
+    if repeats is not None and not 1 <= repeats <= MOST_REPEATS:
+        raise InputError(f"--repeats {repeats} must be a whole number, 1 to {MOST_REPEATS:,}.")
+    if seed < 0:
+        raise InputError(f"--seed {seed} must be a whole number, 0 or more.")
 
 
 def _chosen(name: str) -> list[Figure]:
@@ -132,7 +138,22 @@ def _make(figure: Figure, run: Run, mode: str, advance: Any) -> Made:
     from dataclasses import replace
 
     assert figure.make is not None
-    return figure.make(replace(run, mode=mode, progress=lambda _: advance))
+    with _of_results(figure.name, run.results):
+        return figure.make(replace(run, mode=mode, progress=lambda _: advance))
+
+
+@contextmanager
+def _of_results(name: str, results: Path | None) -> Iterator[None]:
+    """Say of stored results from which a figure cannot be made that they are damaged."""
+    try:
+        yield
+    except (LookupError, ValueError, TypeError) as error:
+        if results is None or isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"The results of {name} in {results} cannot be read: they are damaged, or not of this "
+            f"version of covaria ({type(error).__name__}: {short(str(error))}). Make them again."
+        ) from error
 
 
 def _files(chosen: list[Figure], modes: tuple[str, ...], out: Path, picture: str) -> list[Path]:
@@ -152,7 +173,7 @@ def _write(name: str, mode: str, made: Made, out: Path, picture: str, *, quick: 
         save(made.draw(), out / f"{stem}.{picture}")
     if not quick:
         sizes = {**_sizes(out), f"{name}-{mode}": _size(made)}
-        (out / SIZES).write_text(json.dumps(sizes, indent=1, sort_keys=True) + "\n", "utf-8")
+        write_text(out / SIZES, json.dumps(sizes, indent=1, sort_keys=True) + "\n")
 
 
 def _size(made: Made) -> list[int]:

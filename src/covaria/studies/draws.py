@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from covaria.errors import StoreError
-from covaria.selection.refit import Refit
+from covaria.selection.refit import Refit, joined
 from covaria.tables.texts import checksum
 
 Key = Mapping[str, Any]
@@ -54,6 +54,8 @@ class Draws:
             try:
                 stored = json.loads(line)
                 if stored.pop("checksum") == checksum(stored):
-                    yield stored["name"], Refit.from_dict(stored["draw"])
+                    draw = Refit.from_dict(stored["draw"])
+                    _ = joined([draw])  # what has not the columns of a draw raises here
+                    yield stored["name"], draw
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 continue  # cut short, or changed: that draw is made again

@@ -31,7 +31,7 @@ Works = Mapping[int, Work]
 Pool = Callable[[Works, Sequence[Task]], Iterator[Done]]
 DIED = "its process died"
 # A process takes seconds to start again; a cell whose tasks all die gets no more in one run.
-MOST_DEATHS = 3
+MOST_IN_A_ROW = 3
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -53,9 +53,10 @@ def processes(n_jobs: int) -> Pool:
     def pool(works: Works, tasks: Sequence[Task]) -> Iterator[Done]:
         left, suspects = list(tasks), list[Task]()
         deaths: dict[int, int] = {}  # in a row, by cell
+        most = min(count, len(left))
         while left or suspects:
             if not suspects:
-                found = _until_broken(works, left, count, ahead=2 * count)
+                found = _until_broken(works, left, most, ahead=2 * most)
                 suspects = yield from _counted(found, deaths)
                 continue
             # What was under way when a process died is tried again, one at a time.
@@ -80,12 +81,12 @@ def _counted(found: Any, deaths: dict[int, int]) -> Any:
         yield done
 
 
-def _given_up(queue: list[Task], deaths: dict[int, int]) -> Iterator[Done]:
-    """Take the tasks of cells in which one process after the other died out of the queue."""
-    hopeless = [task for task in queue if deaths.get(task[0], 0) >= MOST_DEATHS]
-    queue[:] = [task for task in queue if deaths.get(task[0], 0) < MOST_DEATHS]
+def _given_up(waiting: list[Task], deaths: dict[int, int]) -> Iterator[Done]:
+    """Take the tasks of cells in which one process after the other died out of those waiting."""
+    hopeless = [task for task in waiting if deaths.get(task[0], 0) >= MOST_IN_A_ROW]
+    waiting[:] = [task for task in waiting if deaths.get(task[0], 0) < MOST_IN_A_ROW]
     for cell, repeat in hopeless:
-        yield Done(cell, repeat, (), 0.0, f"not tried: {MOST_DEATHS} tasks in a row died")
+        yield Done(cell, repeat, (), 0.0, f"not tried: {MOST_IN_A_ROW} tasks in a row died")
 
 
 def _until_broken(works: Works, queue: list[Task], n_jobs: int, *, ahead: int) -> Any:

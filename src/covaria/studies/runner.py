@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -258,7 +259,7 @@ def merge_stores(parts: Sequence[str | Path], *, store: str | Path) -> Standing:
         raise InputError("There is nothing to merge. Name the stores of the shards.")
     with writable(store) as whole:
         for part in parts:
-            if Path(part).resolve() == Path(store).resolve():
+            if os.path.realpath(part) == os.path.realpath(store):
                 continue
             with readable(part) as opened:
                 _take(whole, opened)

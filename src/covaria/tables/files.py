@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from covaria.errors import InputError, MissingExtra, did_you_mean, listed, short
+from covaria.tables.texts import read_toml
 from covaria.tables.writing import write_text
 
 if TYPE_CHECKING:
@@ -113,17 +114,9 @@ def safe_cell(value: Any) -> Any:
 
 def read_groups(path: Path | None) -> dict[str, list[str]] | None:
     """Return the groups of columns that a TOML file names; None where there is none."""
-    import tomllib
-
     if path is None:
         return None
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
-    except (ValueError, RecursionError) as error:
-        why = short(str(error), 150)
-        raise InputError(f'{path} is not TOML such as place = ["lat", "lon"] ({why}).') from error
+    found = read_toml(path, 'TOML such as place = ["lat", "lon"]')
     groups: dict[str, list[str]] = found.get("groups", found)
     return groups
 
