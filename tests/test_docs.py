@@ -47,6 +47,25 @@ def test_every_method_has_a_page():
     assert missing == set()
 
 
+def test_the_reference_has_every_public_name():
+    from dataclasses import fields
+
+    import covaria
+    from covaria import learners, plots
+    from covaria.errors import NothingFitted
+    from covaria.results.findings import KINDS
+
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"[\w.+]+", page))
+    assert {f"covaria.{name}" for name in covaria.__all__} <= words
+    properties = {name for name, value in vars(covaria.Result).items() if type(value) is property}
+    shown = {field.name for field in fields(covaria.Result)} | properties
+    shown |= set(covaria.METHODS) | set(KINDS) | set(plots.__all__)
+    for name, kind in learners.LEARNERS.items():
+        shown |= {name, kind.__name__}
+    assert shown | {"Estimator", f"covaria.errors.{NothingFitted.__name__}"} <= words
+
+
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path):
     pytest.importorskip("sphinx", reason="pip install 'covaria[docs]'")
