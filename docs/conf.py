@@ -40,7 +40,7 @@ smartquotes = False
 
 
 LISTED = {
-    "index", "start", "choose", "guarantees", "report", "cli", "api", "architecture",
+    "index", "start", "choose", "guarantees", "report", "cli", "api", "architecture", "references",
 }  # fmt: skip
 
 
