@@ -8,14 +8,13 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tools"))
 
+# Formulas are written as TeX between dollars, which GitHub shows as formulas too. Here docutils
+# turns them into MathML, which browsers draw themselves: no script, no network.
+from docutils import nodes  # noqa: E402
+from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
 from gallery import write_gallery, write_tables  # noqa: E402
 
 import covaria  # noqa: E402
-
-# Formulas are written as TeX between dollars, which GitHub shows as formulas too. Here docutils turns
-# them into MathML, which browsers draw themselves: no script, no network.
-from docutils import nodes  # noqa: E402
-from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
 
 project = "covaria"
 author = "The covaria developers"
