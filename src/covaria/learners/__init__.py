@@ -470,7 +470,7 @@ class Auto(Learner):
     """
 
     name: ClassVar[str] = "auto"
-    about: ClassVar[str] = "the best of mean, linear, splines, boosting, kernel ridge, for each"
+    about: ClassVar[str] = "for each regression the best of a dozen learners, by cross-validation"
     candidates: tuple[Any, ...] = ()
     stack: bool = False
 

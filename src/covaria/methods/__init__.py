@@ -309,7 +309,7 @@ METHODS: dict[str, AnyMethod] = {
             needs=("y_given_all", "y_lazy"),
             label="Lazy-VI",
             long_name="Lazy-VI",
-            reference="Gao, Y., Stevens, A., Willett, R. and Raskutti, G. (2022). Lazy "
+            reference="Gao, Y., Stevens, A., Raskutti, G. and Willett, R. (2022). Lazy "
             "estimation of variable importance for large neural networks. "
             "International Conference on Machine Learning.",
             about="loss gained by a linearised refit without the feature; learner='network' only",

@@ -391,7 +391,8 @@ def _encode_labels(name: str, values: NDArray[Any]) -> _Encoded:
         kept = _common_levels(counts)
         alone = sum(count for count in counts.values() if count == 1)
         if alone <= MOST_ALONE * len(labels):
-            code = np.unique(labels.astype(str), return_inverse=True)[1].astype(np.intp)
+            place = {label: at for at, label in enumerate(sorted(counts))}
+            code = np.array([place[label] for label in labels], dtype=np.intp)
         labels = np.array([v if v in kept else "(other)" for v in labels], dtype=object)
         note = (
             f"{what} has {len(counts):,} levels: {len(kept)} common ones are tested, the others "
@@ -403,7 +404,8 @@ def _encode_labels(name: str, values: NDArray[Any]) -> _Encoded:
         reason = "every row has a level of its own" if note else "it has one level"
         return _Encoded("constant", [], [], f"{what} is left out: {reason}.")
     levels = sorted(level for level, _ in ranked_levels(counts)[1:])
-    columns = [(labels == level).astype(float) for level in levels]
+    # One by one: NumPy's text leaves out what ends in NUL.
+    columns = [np.array([label == level for label in labels], dtype=float) for level in levels]
     return _Encoded("category", columns, [None] * len(columns), note, code)
 
 
