@@ -141,7 +141,8 @@ def test_the_reference_has_every_public_name():
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     words = set(re.findall(r"[\w.+]+", page))
     assert {f"covaria.{name}" for name in covaria.__all__} <= words
-    properties = {name for name, value in vars(covaria.Result).items() if type(value) is property}
+    members = vars(covaria.Result).items()
+    properties = {name for name, value in members if type(value) is property and name[0] != "_"}
     shown = {field.name for field in fields(covaria.Result)} | properties
     shown |= set(covaria.METHODS) | set(KINDS) | set(plots.__all__)
     for name, kind in learners.LEARNERS.items():

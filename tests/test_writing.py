@@ -211,7 +211,8 @@ def test_a_folder_that_cannot_be_written_is_said_before_any_fit(
         pytest.fail("a model was fitted")
 
     monkeypatch.setattr(Job, "run", fit)
-    monkeypatch.setattr(import_module("covaria.refit"), "refit", fit)
+    monkeypatch.setattr(import_module("covaria.selection.refit"), "refit", fit)
+    monkeypatch.setattr(import_module("covaria.selection.stability"), "stability", fit)
     monkeypatch.setattr(import_module("covaria.paper.run"), "run_in_store", fit)
     (tmp_path / "locked").mkdir()
     touch = Path.touch

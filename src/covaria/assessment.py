@@ -176,7 +176,7 @@ class Job:
             with ledger.stage("select without a test"):
                 chosen = choose(self.methods, self.data, self.options.seed)
                 for name, one in chosen.items():
-                    ledger.charge(name, "", 1, one.seconds)
+                    ledger.charge(name, "", 0, one.seconds)
             with ledger.stage("diagnose"):
                 checked = self.options.check and not self.options.in_sample
                 left = leftover(plan, fitted[0]) if checked else None

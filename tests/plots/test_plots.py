@@ -65,7 +65,7 @@ def test_names_with_dollars_are_names(small_data, tmp_path):
 
 
 def test_curves_are_drawn_on_the_axes_given(result):
-    ax = plots.saving.new_axes()
+    ax = plots.axes.new_axes()
     assert plots.power_curves(covaria.power_at(result, [50, 100]), ax=ax) is ax
     with pytest.raises(InputError, match="power_at"):
         plots.power_curves(covaria.efficiency(result))

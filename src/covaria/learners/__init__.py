@@ -586,8 +586,8 @@ def _at_least(learner: Learner, least: float, *names: str) -> None:
         value = getattr(learner, name)
         if not _is_number(value, least):
             raise InputError(
-                f"{type(learner).__name__}({name}={shown(value)}) must be a number, {least:g} or "
-                "more."
+                f"{type(learner).__name__}({name}={shown(value)}) must be a number from "
+                f"{least:g} to {LARGEST:g}."
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any, NamedTuple
 
 
@@ -69,7 +70,8 @@ def of_each(
 ) -> Iterable[Finding]:
     """Yield one finding a feature, all with the same sentence."""
     for at, feature in enumerate(features):
-        yield Finding(kind, feature, None if values is None else float(values[at]), text)
+        value = None if values is None else float(values[at])
+        yield Finding(kind, feature, value if value is None or isfinite(value) else None, text)
 
 
 def texts(findings: Iterable[Finding]) -> tuple[str, ...]:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 FORMAT = 1
+# Where the seconds of each row of the cost stand among those of the methods.
+STAGES = "stages"
 # What a file holds, and its checksum; files of residua 0.1 have none.
 PARTS = (
     "format", "about", "alerts", "findings", "table", "quality", "rows", "scores", "residuals",
@@ -163,16 +165,22 @@ class Result:
         """Return everything as values that json can hold; arrays as compressed text."""
         return {
             "format": FORMAT,
-            "about": dict(self.about),
+            "about": {**self.about, "seconds": self._seconds},
             "findings": [finding.to_dict() for finding in self.findings],
             "table": {name: cells(column) for name, column in self.table.items()},
             "quality": {name: cells(column) for name, column in self.quality.items()},
             "rows": pack(self.rows.astype(np.int64)),
             "scores": {name: pack(array) for name, array in self.scores.items()},
             "residuals": {name: pack(array) for name, array in self.residuals.items()},
-            "cost": {name: cells(column) for name, column in self.cost.items()},
+            "cost": {n: cells(self.cost[n]) for n in self.cost if n != "seconds"},
             "settings": {name: to_stored(value) for name, value in self.settings.items()},
         }
+
+    @property
+    def _seconds(self) -> dict[str, Any]:
+        """Return all times, which differ from run to run: a file has them in one place."""
+        stages = {STAGES: cells(self.cost["seconds"])} if len(self.cost) else {}
+        return {**self.about.get("seconds", {}), **stages}
 
     @property
     def lines(self) -> list[dict[str, Any]]:
@@ -296,15 +304,19 @@ def _read(stored: Mapping[str, Any]) -> dict[str, Any]:
     about = stored["about"]
     if not isinstance(about, Mapping):
         raise InputError("it does not say how it was made")
+    seconds = dict(about["seconds"])
+    stages = seconds.pop(STAGES, [])
     return {
         "table": table,
         "scores": scores,
         "rows": rows.astype(np.intp),
-        "about": about,
+        "about": {**about, "seconds": seconds},
         "quality": _quality(stored["quality"]),
         "findings": _findings(stored),
         "residuals": residuals,
-        "cost": _frame(stored["cost"]) if "cost" in stored else _no_cost(),
+        "cost": _frame({**stored["cost"], "seconds": stages})
+        if stages and "cost" in stored
+        else _no_cost(),
         "settings": {name: from_stored(s) for name, s in stored.get("settings", {}).items()},
     }
 

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from covaria.errors import InputError, did_you_mean, is_whole, short, text_of
-from covaria.options.checks import plain_all, shown
+from covaria.options.checks import LARGEST_WHOLE, plain_all, shown
 from covaria.simulation.model import Curve, Model, Term, straight
 
 Array = NDArray[np.float64]
@@ -81,7 +81,7 @@ def _check_settings(name: str, make: Callable[..., Model], settings: dict[str, A
 
 def _is_number(value: Any, *, whole: bool) -> bool:
     if whole:
-        return is_whole(value) and abs(value) <= MOST_FEATURES
+        return is_whole(value) and abs(value) <= LARGEST_WHOLE
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
