@@ -22,7 +22,7 @@ TORCH := torch==2.13.0
 	touch $@
 
 demo: .venv/core
-	$(BIN)/residua demo --out residua-demo
+	$(BIN)/covaria demo --out covaria-demo
 
 test: .venv/dev
 	$(BIN)/python -m pytest -q -n 2
@@ -72,4 +72,4 @@ pictures: .venv/dev
 	$(BIN)/python tools/pictures.py
 
 clean:
-	rm -rf .venv .venv-rivals residua-demo docs/_build docs/gallery
+	rm -rf .venv .venv-rivals covaria-demo docs/_build docs/gallery

@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
-import residua
-from residua.engines.lazy import lazy_predictions
-from residua.estimators.network import NeuralNetwork
+import covaria
+from covaria.learners.estimators.network import NeuralNetwork
+from covaria.nuisance.engines.lazy import lazy_predictions
 
 Array = NDArray[Any]
 PENALTIES = np.logspace(0, 2, 10)
@@ -121,7 +121,7 @@ class Case:
     def draw(cls, n_features: int) -> Case:
         """Return model (b) with p features, two thirds of it learned from."""
         copies = 5 if n_features >= 500 else 1
-        X, y = residua.draw("additive", n_rows=N_ROWS, seed=0, n_features=n_features, copies=copies)
+        X, y = covaria.draw("additive", n_rows=N_ROWS, seed=0, n_features=n_features, copies=copies)
         train, test, y = X.to_numpy()[:N_TRAIN], X.to_numpy()[N_TRAIN:], y.to_numpy()[:N_TRAIN]
         return cls(NeuralNetwork(epochs=EPOCHS).fit(train, y), train, y, test)
 

@@ -35,10 +35,10 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LinearRegression
 
-import residua
-from residua.assess import prepare
-from residua.fitting import engine_for
-from residua.residuals import fit_residuals
+import covaria
+from covaria.assessment import prepare
+from covaria.nuisance.fit import engine_for
+from covaria.nuisance.residuals import fit_residuals
 
 warnings.filterwarnings("ignore")
 HERE = Path(__file__).parent
@@ -67,7 +67,7 @@ def take_turns(*functions: Callable[[], Any], rounds: int = ROUNDS) -> list[floa
 def additive(p: int, n_rows: int = N_ROWS) -> tuple[np.ndarray, np.ndarray]:
     """Return model (b) with p features."""
     copies = 5 if p >= 500 else 1
-    X, y = residua.draw("additive", n_rows=n_rows, seed=0, n_features=p, copies=copies)
+    X, y = covaria.draw("additive", n_rows=n_rows, seed=0, n_features=p, copies=copies)
     return X.to_numpy(), y.to_numpy()
 
 
@@ -347,7 +347,7 @@ def lazy(only: str) -> Table:
 def auto(only: str) -> Table:
     """Return what a choice of the learner for every regression costs: the default, whole."""
     table = Table(
-        "residua.assess with all defaults, five folds, n = 1000",
+        "covaria.assess with all defaults, five folds, n = 1000",
         "p", "auto, ms", "boosting, ms", "auto over boosting", "LightGBM's GCM is slower by",
     )  # fmt: skip
     if only not in "auto":
@@ -355,8 +355,8 @@ def auto(only: str) -> Table:
     for p in (20, 100):
         X, y = additive(p)
         chosen, fixed, one = take_turns(
-            lambda X=X, y=y: residua.assess(X, y),
-            lambda X=X, y=y: residua.assess(X, y, learner="boosting"),
+            lambda X=X, y=y: covaria.assess(X, y),
+            lambda X=X, y=y: covaria.assess(X, y, learner="boosting"),
             one_fit(lightgbm(1), X[: 4 * N_ROWS // 5], y[: 4 * N_ROWS // 5]),
         )
         milliseconds = [f"{1e3 * seconds:,.0f}" for seconds in (chosen, fixed)]
@@ -374,7 +374,7 @@ def small_and_plain(only: str) -> Table:
     from sklearn.base import clone
     from sklearn.neighbors import KNeighborsRegressor
 
-    from residua.engines import plain
+    from covaria.nuisance.engines import plain
 
     table = Table(
         "Small tables and other estimators", "case", "ours, ms", "theirs, ms", "theirs over ours"
@@ -409,19 +409,19 @@ def small_and_plain(only: str) -> Table:
 def end_to_end(only: str) -> Table:
     """Return what a user waits for: five folds, four tests, p = 500, from the shell."""
     table = Table(
-        "residua assess, n = 1000, p = 500, stumps, 5 folds, four tests, wall seconds",
+        "covaria assess, n = 1000, p = 500, stumps, 5 folds, four tests, wall seconds",
         "who", "seconds", "is slower by",
     )  # fmt: skip
     if only not in "end to end":
         return table
-    X, y = residua.draw("additive", n_rows=N_ROWS, seed=0, n_features=500, copies=5)
+    X, y = covaria.draw("additive", n_rows=N_ROWS, seed=0, n_features=500, copies=5)
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.csv"
         X.assign(y=y).to_csv(path, index=False)
         command = [
-            sys.executable, "-m", "residua", "assess", str(path), "--target", "y", "--quiet",
+            sys.executable, "-m", "covaria", "assess", str(path), "--target", "y", "--quiet",
             "--learner", "boosting", "--methods", "gcm,loco,dropout,permutation",
         ]  # fmt: skip
         seconds = {}
@@ -434,8 +434,8 @@ def end_to_end(only: str) -> Table:
     rows, columns = X.to_numpy()[: 4 * N_ROWS // 5], y.to_numpy()[: 4 * N_ROWS // 5]
     fit = take_turns(one_fit(lightgbm(1), rows, columns), rounds=3)[0]
     r_fit = r_seconds(500, GBM.format(splits=1), fits=1)
-    table.add("residua, 1 process", f"{seconds[1]:.1f}", "–")
-    table.add("residua, 2 processes", f"{seconds[2]:.1f}", "–")
+    table.add("covaria, 1 process", f"{seconds[1]:.1f}", "–")
+    table.add("covaria, 2 processes", f"{seconds[2]:.1f}", "–")
     fits = 5 * (2 * 500 + 1)  # GCM and LOCO alone, sharing their models as we do
     for who, one in (("a LightGBM loop, models shared", fit), ("R gbm, models shared", r_fit)):
         if one is not None:
@@ -444,13 +444,13 @@ def end_to_end(only: str) -> Table:
 
 
 MEMORY = """
-import resource, numpy as np, residua
-from residua.assess import prepare
+import resource, numpy as np, covaria
+from covaria.assessment import prepare
 rng = np.random.default_rng(0)
-residua.assess(rng.normal(size=(60, 3)), rng.normal(size=60), learner={learner!r}, splits=2)
+covaria.assess(rng.normal(size=(60, 3)), rng.normal(size=60), learner={learner!r}, splits=2)
 X = rng.normal(size=({n}, {p})); y = 2 * X[:, 0] + np.sin(X[:, 1]) + rng.normal(size={n})
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-residua.assess(X, y, learner={learner!r}, splits={splits!r})
+covaria.assess(X, y, learner={learner!r}, splits={splits!r})
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, before / 1024)
 """
 

@@ -8,22 +8,27 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tools"))
 
+# Formulas are written as TeX between dollars, which GitHub shows as formulas too. Here docutils
+# turns them into MathML, which browsers draw themselves: no script, no network.
+from docutils import nodes  # noqa: E402
+from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
 from gallery import write_gallery, write_tables  # noqa: E402
 
-import residua  # noqa: E402
+import covaria  # noqa: E402
 
-project = "residua"
-author = "The residua developers"
-version = release = residua.__version__
+project = "covaria"
+author = "The covaria developers"
+version = release = covaria.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build", "examples"]
 html_theme = "furo"
-html_title = f"residua {version}"
+html_title = f"covaria {version}"
 html_show_sourcelink = False
 html_copy_source = False
 html_static_path: list[str] = []
 myst_heading_anchors = 3
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+html_math_renderer = "mathml"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_use_rtype = False
@@ -33,7 +38,9 @@ nitpicky = False
 smartquotes = False
 
 
-LISTED = {"index", "start", "choose", "report", "cli", "api"}
+LISTED = {
+    "index", "start", "choose", "guarantees", "report", "cli", "api", "architecture", "references",
+}  # fmt: skip
 
 
 def with_all_pages(app, name, source):
@@ -62,8 +69,22 @@ def as_a_sentence(app, what, name, obj, options, lines):
         lines[:] = [*inspect.cleandoc(obj.__doc__).splitlines(), ""]
 
 
+def inline_formula(translator, node):
+    """Write a formula within a line as MathML."""
+    translator.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def displayed_formula(translator, node):
+    """Write a formula of its own line as MathML."""
+    formula = tex2mathml(node.astext()).replace("<math", '<math display="block"', 1)
+    translator.body.append(f'<div class="math">{formula}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app):
     """Run the examples and write what they say before any page is read."""
+    app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
     app.connect("builder-inited", lambda app: write_gallery(HERE / "examples", HERE / "gallery"))
     app.connect("builder-inited", lambda app: write_tables(HERE))
     app.connect("source-read", with_all_pages)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from residua import fitting
-from residua.engines import plain
+from covaria.nuisance import fit as fitting
+from covaria.nuisance.engines import plain
 
 
 def by_task(plan, outcomes):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from residua.data import Dataset, Feature
-from residua.residuals import Residuals
+from covaria.nuisance.residuals import Residuals
+from covaria.tables.dataset import Dataset, Feature
 
 
 def drawn(

@@ -20,7 +20,7 @@ def small_data():
 @pytest.fixture(scope="session")
 def real_data():
     """Return the folder with the real tables, or skip with the reason."""
-    named = os.environ.get("RESIDUA_DATA", "")
+    named = os.environ.get("COVARIA_DATA", "")
     if not named or not Path(named).is_dir():
-        pytest.skip("RESIDUA_DATA does not name a folder with the real tables")
+        pytest.skip("COVARIA_DATA does not name a folder with the real tables")
     return Path(named)

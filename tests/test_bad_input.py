@@ -28,10 +28,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-import residua
-from residua.errors import InputError
-from residua.estimators.wrapped import for_target
-from residua.report import render, summarize
+import covaria
+from covaria.errors import InputError
+from covaria.learners.estimators.wrapped import for_target
+from covaria.report import render, summarize
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -71,7 +71,7 @@ def noise():
 
 
 def run(X, y, methods=METHODS, **options):
-    return residua.assess(X, y, methods=methods, **{"learner": "linear", "splits": 2, **options})
+    return covaria.assess(X, y, methods=methods, **{"learner": "linear", "splits": 2, **options})
 
 
 def assert_valid(result):
@@ -87,7 +87,7 @@ def assert_valid(result):
     assert not table.loc[table["status"] != "ok", "selected"].any()
     assert all(np.isfinite(scores).all() for scores in result.scores.values())
     assert np.isfinite(result.quality["r2"].to_numpy(dtype=float)).all()
-    assert residua.Result.from_dict(json.loads(result.to_json())) == result
+    assert covaria.Result.from_dict(json.loads(result.to_json())) == result
     if "gcm" in result.methods:  # once a table is enough: a page takes longer than a test
         assert_printable(result)
 
@@ -628,7 +628,7 @@ def test_no_method_is_tested_on_rows_it_learned_from(method):
 
 def test_parts_of_the_rows_are_refused_splits_that_overlap_too():
     X, y = plain()
-    for select in (residua.stability, residua.refit, lambda *a, **k: residua.Selector(**k).fit(*a)):
+    for select in (covaria.stability, covaria.refit, lambda *a, **k: covaria.Selector(**k).fit(*a)):
         with pytest.raises(InputError, match="rows in both training and test"):
             select(X, y, splits=Overlapping())
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed
 
-from residua import METHODS, assess
-from residua.learners import Auto
-from residua.methods import Method
+from covaria import METHODS, assess
+from covaria.learners import Auto
+from covaria.methods import Method
 
 # Those for any learner; Lazy-VI's level is in test_lazy.py.
 TESTS = [n for n, method in METHODS.items() if isinstance(method, Method) and not method.learners]

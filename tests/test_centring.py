@@ -7,12 +7,12 @@ from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegression
 from sklearn.model_selection import TimeSeriesSplit
 
-from residua import assess
-from residua.assess import prepare
-from residua.centring import POLICY, _lesser, centring
-from residua.conclude import _against_gcm
-from residua.report.alerts import _unseen
-from residua.residuals import fit_residuals
+from covaria import assess
+from covaria.assessment import prepare
+from covaria.diagnostics.centring import POLICY, _lesser, centring
+from covaria.nuisance.residuals import fit_residuals
+from covaria.report.alerts import _unseen
+from covaria.results.conclusion import _against_gcm
 
 QUANTILE = GradientBoostingRegressor(loss="quantile", alpha=0.9, n_estimators=20)
 
@@ -46,13 +46,13 @@ def test_a_quantile_in_both_regressions_rejects_nulls_and_is_told():
     assert result.alerts[0].startswith("The learner does not predict the mean of 'y', 'x0', 'x1'")
     assert "Both regressions miss the mean for 'x0', 'x1', 'x2', 'x3'" in result.alerts[1]
     assert "these p-values mean nothing" in result.alerts[1]
-    assert result.quality["is_off"].all()
+    assert (result.quality["kind"] == "not_a_mean").all()
     assert result.quality["alarm"].str.startswith("The learner does not predict the mean").all()
 
 
 def test_the_shift_of_gcm_is_the_product_of_both_means():
     result = assess(*useless(1000), learner=QUANTILE, methods=["gcm"], splits=3)
-    sizes = result.quality.set_index(["regression", "feature"])["off"]
+    sizes = result.quality.set_index(["regression", "feature"])["mean_shift"]
     shift = sizes["y given rest", "x3"] * sizes["x given rest", "x3"] * np.sqrt(1000)
     left = result.residuals
     product = left["x_given_rest"][:, 3] * left["y_given_rest"][:, 3]
@@ -66,7 +66,7 @@ def test_class_weights_are_told_of_the_target_only():
     assert result.alerts[0].startswith("The learner does not predict the mean of 'y': ")
     assert "without quantiles or class weights" in result.alerts[0]
     assert not any("Both regressions" in alert for alert in result.alerts)
-    rows = result.quality.set_index("regression")["is_off"]
+    rows = result.quality.set_index("regression")["kind"] == "not_a_mean"
     assert rows["y given rest"].all()
     assert not rows["x given rest"].any()
 
@@ -147,7 +147,7 @@ def test_a_perfect_fit_is_not_off_by_rounding():
 def test_in_sample_nothing_is_said():
     assert off(*useless(), learner="linear", splits="none") == set()
     result = assess(*useless(), learner=QUANTILE, methods=["gcm"], splits="none")
-    assert not result.quality["is_off"].any()
+    assert not (result.quality["kind"] == "not_a_mean").any()
     assert POLICY.far == 0.1
 
 
@@ -165,16 +165,18 @@ def table(**status):
 
 
 def test_loco_is_held_against_gcm_only_where_gcm_ran():
-    assert "LOCO finds 'x' and GCM does not" in next(iter(_against_gcm(table(gcm="ok"))))
+    assert "LOCO finds 'x' and GCM does not" in next(iter(_against_gcm(table(gcm="ok")))).text
     assert list(_against_gcm(table(gcm="failed: it broke"))) == []
     assert list(_against_gcm(table())) == []
     assert list(_against_gcm(table(gcm="found"))) == []
 
 
 def test_pcm_has_a_say_only_where_it_ran():
-    assert "Only LOCO finds" in next(iter(_against_gcm(table(gcm="ok", pcm="ok"))))
-    assert "LOCO and PCM find" in next(iter(_against_gcm(table(gcm="ok", pcm="found"))))
-    assert "add it to the methods" in next(iter(_against_gcm(table(gcm="ok", pcm="failed: no"))))
+    assert "Only LOCO finds" in next(iter(_against_gcm(table(gcm="ok", pcm="ok")))).text
+    assert "LOCO and PCM find" in next(iter(_against_gcm(table(gcm="ok", pcm="found")))).text
+    assert (
+        "add it to the methods" in next(iter(_against_gcm(table(gcm="ok", pcm="failed: no")))).text
+    )
 
 
 def test_the_page_holds_no_gain_against_a_gcm_that_failed(small_data):

@@ -8,37 +8,37 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import residua
-from residua import InputError, learners
-from residua.checks import plain
-from residua.errors import did_you_mean
-from residua.study.grid import read_grid
+import covaria
+from covaria import InputError, learners
+from covaria.errors import did_you_mean
+from covaria.options.checks import plain
+from covaria.studies.grid import read_grid
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(60, 3)), columns=list("abc"))
 Y = X["a"] + RNG.normal(size=60)
-MODEL = residua.scenario("linear")
+MODEL = covaria.scenario("linear")
 STUDY = {"repeats": 1, "scenario": "linear", "learner": "linear", "methods": "gcm"}
 
 
 def assess(**options):
-    return residua.assess(X, Y, **{"learner": "linear", "methods": "gcm", **options})
+    return covaria.assess(X, Y, **{"learner": "linear", "methods": "gcm", **options})
 
 
 def stability(**options):
-    return residua.stability(X, Y, **{"learner": "linear", **options})
+    return covaria.stability(X, Y, **{"learner": "linear", **options})
 
 
 def refit(**options):
-    return residua.refit(X, Y, **{"learners": "linear", "methods": "gcm", **options})
+    return covaria.refit(X, Y, **{"learners": "linear", "methods": "gcm", **options})
 
 
 def select(**options):
-    return residua.Selector(**{"learner": "linear", **options}).fit(X, Y).result_
+    return covaria.Selector(**{"learner": "linear", **options}).fit(X, Y).result_
 
 
 def select_stable(**options):
-    return residua.StabilitySelector(**{"learner": "linear", **options}).fit(X, Y).result_
+    return covaria.StabilitySelector(**{"learner": "linear", **options}).fit(X, Y).result_
 
 
 def study(**options):
@@ -46,28 +46,28 @@ def study(**options):
 
 
 def efficiency(**options):
-    return residua.efficiency(assess(methods="gcm,loco"), **options)
+    return covaria.efficiency(assess(methods="gcm,loco"), **options)
 
 
 def plan(**options):
-    return residua.plan(MODEL, **options)
+    return covaria.plan(MODEL, **options)
 
 
 def power_at(n_rows=100, **options):
-    return residua.power_at(MODEL, n_rows, **options)
+    return covaria.power_at(MODEL, n_rows, **options)
 
 
 def theory(**options):
-    return residua.theory.table(MODEL, **{"features": ["x1"], **options})
+    return covaria.theory.table(MODEL, **{"features": ["x1"], **options})
 
 
 def draw(**options):
-    return residua.draw("linear", **options)
+    return covaria.draw("linear", **options)
 
 
 def as_text(found):
     """Return what was found as text, by json where it is for saving."""
-    if isinstance(found, residua.Stability):
+    if isinstance(found, covaria.Stability):
         found = {"about": found.about, "table": found.table.to_dict()}
     if hasattr(found, "to_dict") and not isinstance(found, pd.DataFrame):
         found = found.to_dict()
@@ -202,7 +202,7 @@ def test_progress_must_be_a_function(progress, tmp_path):
         with pytest.raises(InputError, match=r"progress=.* must be a function"):
             call(progress=progress)
     with pytest.raises(InputError, match=r"progress=.* must be a function"):
-        residua.run_study(STUDY, store=tmp_path / "s.sqlite", progress=progress)
+        covaria.run_study(STUDY, store=tmp_path / "s.sqlite", progress=progress)
 
 
 @pytest.mark.parametrize("call", [assess, efficiency, plan])
@@ -226,4 +226,4 @@ def test_a_study_of_more_folds_than_rows_is_refused_before_it_runs():
 def test_no_sentence_ends_in_an_empty_list():
     assert did_you_mean("x", []) == " There are none."
     with pytest.raises(InputError, match=r"no column 'z'\. There are none."):
-        residua.assess({"y": Y}, "y", clusters="z")
+        covaria.assess({"y": Y}, "y", clusters="z")

@@ -7,16 +7,16 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-import residua
-from residua import InputError, Result, assess, write_report
-from residua.methods import METHODS, Chooser, get_methods
+import covaria
+from covaria import InputError, Result, assess, write_report
+from covaria.methods import METHODS, Chooser, get_methods
 
 CHOOSERS = [name for name, method in METHODS.items() if isinstance(method, Chooser)]
 
 
 @pytest.fixture(scope="module")
 def linear_data():
-    return residua.draw("linear", n_rows=400, seed=2)
+    return covaria.draw("linear", n_rows=400, seed=2)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_the_report_says_chosen_where_there_is_no_p_value(both, tmp_path):
     page = write_report(both, tmp_path / "out.html").read_text()
     assert "chosen" in page
     assert "nan" not in page.lower().split("<style>")[0]
-    json.dumps(residua.report.summarize(both), allow_nan=False)
+    json.dumps(covaria.report.summarize(both), allow_nan=False)
 
 
 def test_settings_go_with_the_name(linear_data):

@@ -5,11 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from residua import InputError, assess
-from residua.assess import prepare
-from residua.choosing import Contest, Y, choose, inner_folds
-from residua.fitting import by_task, run
-from residua.learners import (
+from covaria import InputError, assess
+from covaria.assessment import prepare
+from covaria.learners import (
     Auto,
     Boosting,
     Forest,
@@ -20,6 +18,9 @@ from residua.learners import (
     from_settings,
     get_learner,
 )
+from covaria.nuisance.auto import choose, inner_folds
+from covaria.nuisance.auto.contest import Contest, Y
+from covaria.nuisance.fit import by_task, run
 
 FEW = Auto(candidates=("mean", "linear", "boosting(trees=30)"))
 

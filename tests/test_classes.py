@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-import residua
-from residua import assess
-from residua.assess import prepare
-from residua.data import of_all_classes
-from residua.methods.pcm import pcm
-from residua.residuals import fit_residuals
+import covaria
+from covaria import assess
+from covaria.assessment import prepare
+from covaria.methods.pcm import pcm
+from covaria.nuisance.residuals import fit_residuals
+from covaria.tables.dataset import of_all_classes
 
 N = 240
 METHODS = ["gcm", "pcm", "gcm+pcm", "loco", "weighted_gcm", "basis_gcm", "dropout", "permutation"]
@@ -51,7 +51,7 @@ def test_renaming_classes_changes_no_pairs_of_signs_either():
 def test_renaming_classes_changes_no_stability(scheme):
     X, codes = table()
     found = [
-        residua.stability(X, np.array(names)[codes], learner="linear", scheme=scheme, pairs=3)
+        covaria.stability(X, np.array(names)[codes], learner="linear", scheme=scheme, pairs=3)
         for names in NAMES
     ]
     for other in found[1:]:

@@ -18,20 +18,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residua import cli, learners
-from residua.assess import Job
-from residua.estimators.linear import LinearModel
-from residua.result import Result
+from covaria import learners
+from covaria.assessment import Job
+from covaria.cli import app as cli
+from covaria.learners.estimators.linear import LinearModel
+from covaria.results.result import Result
 
-RESIDUA = [sys.executable, "-m", "residua"]
+COVARIA = [sys.executable, "-m", "covaria"]
 
 
 @pytest.fixture
-def residua(monkeypatch, capsys):
+def covaria(monkeypatch, capsys):
     """Return a function that runs a command and returns its exit code, output and errors."""
 
     def run(*words):
-        monkeypatch.setattr(sys, "argv", ["residua", *map(str, words)])
+        monkeypatch.setattr(sys, "argv", ["covaria", *map(str, words)])
         capsys.readouterr()
         with pytest.raises(SystemExit) as leaving:
             cli.main()
@@ -66,47 +67,47 @@ def quick(table):
 # --- answers ------------------------------------------------------------------------------------
 
 
-def test_assess_says_what_matters(residua, quick):
-    code, out, err = residua(*quick)
+def test_assess_says_what_matters(covaria, quick):
+    code, out, err = covaria(*quick)
     assert code == cli.DONE
     assert "1 of 3 features matter for 'price'" in out
     assert "area" in out
     assert err == ""
 
 
-def test_parquet_gives_the_same_answer_as_csv(residua, quick, tmp_path):
+def test_parquet_gives_the_same_answer_as_csv(covaria, quick, tmp_path):
     path = tmp_path / "homes.parquet"
     rows().to_parquet(path)
-    _, from_csv, _ = residua(*quick, "--quiet")
-    _, from_parquet, _ = residua(*quick[:1], path, *quick[2:], "--quiet")
+    _, from_csv, _ = covaria(*quick, "--quiet")
+    _, from_parquet, _ = covaria(*quick[:1], path, *quick[2:], "--quiet")
     assert from_parquet == from_csv
 
 
-def test_parquet_read_by_polars_gives_the_same_answer(residua, quick, tmp_path, monkeypatch):
+def test_parquet_read_by_polars_gives_the_same_answer(covaria, quick, tmp_path, monkeypatch):
     path = tmp_path / "homes.parquet"
     rows().to_parquet(path)
-    _, from_csv, _ = residua(*quick, "--quiet", "--drop", "lat")
+    _, from_csv, _ = covaria(*quick, "--quiet", "--drop", "lat")
     hide(monkeypatch, "pyarrow")
-    assert residua(*quick[:1], path, *quick[2:], "--quiet", "--drop", "lat")[1] == from_csv
+    assert covaria(*quick[:1], path, *quick[2:], "--quiet", "--drop", "lat")[1] == from_csv
 
 
-def test_demo_runs_and_writes_its_page(residua, tmp_path):
-    code, out, _ = residua("demo", "--learner", "linear", "--out", tmp_path / "demo")
+def test_demo_runs_and_writes_its_page(covaria, tmp_path):
+    code, out, _ = covaria("demo", "--learner", "linear", "--out", tmp_path / "demo")
     assert code == cli.DONE
     assert "features matter for 'progression'" in out
     assert (tmp_path / "demo" / "report.html").read_text(encoding="utf-8").startswith("<!doctype")
 
 
-def test_quiet_prints_the_verdict_alone(residua, quick):
-    _, out, err = residua(*quick, "--quiet")
+def test_quiet_prints_the_verdict_alone(covaria, quick):
+    _, out, err = covaria(*quick, "--quiet")
     assert "Plan" not in out
     assert "Repeat" not in out
     assert out.rstrip().endswith("level 0.05).")
     assert err == ""
 
 
-def test_json_is_one_document_and_nothing_else(residua, quick):
-    code, out, err = residua(*quick, "--json")
+def test_json_is_one_document_and_nothing_else(covaria, quick):
+    code, out, err = covaria(*quick, "--json")
     document = json.loads(out)
     assert code == cli.DONE
     assert document["selected"]["gcm"] == ["area"]
@@ -115,57 +116,57 @@ def test_json_is_one_document_and_nothing_else(residua, quick):
 
 
 @pytest.mark.parametrize("command", ["methods", "learners", "doctor"])
-def test_a_listing_comes_as_text_and_as_json(command, residua):
-    _, text, _ = residua(command)
-    _, document, _ = residua(command, "--json")
+def test_a_listing_comes_as_text_and_as_json(command, covaria):
+    _, text, _ = covaria(command)
+    _, document, _ = covaria(command, "--json")
     assert all(str(next(iter(row.values()))) in text for row in json.loads(document))
 
 
-def test_version_is_that_of_the_package(residua):
-    from residua import __version__
+def test_version_is_that_of_the_package(covaria):
+    from covaria import __version__
 
-    assert residua("--version")[1].split() == ["residua", __version__]
+    assert covaria("--version")[1].split() == ["covaria", __version__]
 
 
-def test_out_holds_the_table_the_result_and_the_page(residua, quick, tmp_path):
-    residua(*quick, "--out", tmp_path / "a" / "b")
+def test_out_holds_the_table_the_result_and_the_page(covaria, quick, tmp_path):
+    covaria(*quick, "--out", tmp_path / "a" / "b")
     written = pd.read_csv(tmp_path / "a" / "b" / "results.csv")
     result = Result.from_json(tmp_path / "a" / "b" / "results.json")
     pd.testing.assert_frame_equal(written, result.table, check_dtype=False)
     assert (tmp_path / "a" / "b" / "report.html").exists()
 
 
-def test_the_report_goes_where_it_is_told_to(residua, quick, tmp_path):
+def test_the_report_goes_where_it_is_told_to(covaria, quick, tmp_path):
     page = tmp_path / "new" / "price.html"
-    _, out, _ = residua(*quick, "--report", page)
+    _, out, _ = covaria(*quick, "--report", page)
     assert f"Report  {page}" in out
     assert "area" in page.read_text(encoding="utf-8")
 
 
-def test_groups_come_from_a_file(residua, quick, tmp_path):
+def test_groups_come_from_a_file(covaria, quick, tmp_path):
     for text in ('place = ["lat", "lon"]', '[groups]\nplace = ["lat", "lon"]'):
         (tmp_path / "groups.toml").write_text(text)
-        _, out, _ = residua(*quick, "--groups", tmp_path / "groups.toml", "--json")
+        _, out, _ = covaria(*quick, "--groups", tmp_path / "groups.toml", "--json")
         assert {row["feature"] for row in json.loads(out)["table"]} == {"area", "place"}
 
 
-def test_paper_mode_says_that_it_is_not_for_decisions(residua, quick):
-    code, out, _ = residua(*quick, "--paper", "--methods", "gcm,loco,dropout,permutation")
+def test_paper_mode_says_that_it_is_not_for_decisions(covaria, quick):
+    code, out, _ = covaria(*quick, "--paper", "--methods", "gcm,loco,dropout,permutation")
     assert code == cli.DONE
     assert "! Paper mode" in out
     assert "unadjusted" in out
 
 
-def test_weights_clusters_and_drop_take_columns_away(residua, quick, table):
+def test_weights_clusters_and_drop_take_columns_away(covaria, quick, table):
     rows().assign(w=1.0, town=np.arange(80) % 8).to_csv(table, index=False)
     columns = ["--weights", "w", "--clusters", "town", "--drop", "lat", "--splits", "3"]
-    _, out, _ = residua(*quick, *columns, "--json")
+    _, out, _ = covaria(*quick, *columns, "--json")
     assert {row["feature"] for row in json.loads(out)["table"]} == {"area", "lon"}
 
 
-def test_remarks_on_the_file_and_the_columns_are_shown(residua, quick, table):
+def test_remarks_on_the_file_and_the_columns_are_shown(covaria, quick, table):
     rows().assign(same=1, day="2024-01-31").to_csv(table, index=False, sep=";")
-    _, out, _ = residua(*quick)
+    _, out, _ = covaria(*quick)
     assert "! Columns are separated by ';'." in out
     assert "! Column 'same' is constant" in out
 
@@ -182,33 +183,33 @@ def odd_table(path, names):
     frame.to_csv(path, index=False)
 
 
-def test_odd_names_print_as_they_are(residua, quick, table):
+def test_odd_names_print_as_they_are(covaria, quick, table):
     odd_table(table, ODD)
-    code, out, _ = residua(*quick)
+    code, out, _ = covaria(*quick)
     assert code == cli.DONE
     assert all(name in out for name in ODD)
 
 
-def test_no_name_can_move_the_cursor_or_run_a_script(residua, quick, table, tmp_path):
+def test_no_name_can_move_the_cursor_or_run_a_script(covaria, quick, table, tmp_path):
     odd_table(table, ["a\x1b[31mb", "<script>alert(1)</script>"])
-    _, out, _ = residua(*quick, "--report", tmp_path / "page.html")
+    _, out, _ = covaria(*quick, "--report", tmp_path / "page.html")
     assert "\x1b" not in out
     assert "<script>alert" not in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_no_cell_of_the_table_is_a_formula(residua, quick, table, tmp_path):
+def test_no_cell_of_the_table_is_a_formula(covaria, quick, table, tmp_path):
     names = ["=1+1", "+cmd|' /C calc'!A0", "-2", "@SUM(A1)"]
     odd_table(table, names)
-    residua(*quick, "--out", tmp_path / "out")
+    covaria(*quick, "--out", tmp_path / "out")
     with (tmp_path / "out" / "results.csv").open(newline="", encoding="utf-8") as file:
         features = {row["feature"] for row in csv.DictReader(file)}
     assert {f"'{name}" for name in names} <= features
     assert not any(name.startswith(("=", "+", "-", "@")) for name in features)
 
 
-def test_a_target_with_an_odd_name_can_be_asked_for(residua, quick, table):
+def test_a_target_with_an_odd_name_can_be_asked_for(covaria, quick, table):
     rows().rename(columns={"price": "[/] =x"}).to_csv(table, index=False)
-    code, out, _ = residua(*quick[:2], "--target", "[/] =x", "--learner", "linear")
+    code, out, _ = covaria(*quick[:2], "--target", "[/] =x", "--learner", "linear")
     assert code == cli.DONE
     assert "features matter for '[/] =x'" in out
 
@@ -217,7 +218,7 @@ def test_a_terminal_without_the_letters_is_no_trouble(table):
     odd_table(table, ["数量"])
     words = ["assess", table, "--target", "price", "--learner", "linear"]
     done = subprocess.run(
-        [*RESIDUA, *words],
+        [*COVARIA, *words],
         capture_output=True,
         env={"PYTHONIOENCODING": "ascii", "OMP_NUM_THREADS": "1"},
     )
@@ -228,14 +229,14 @@ def test_a_terminal_without_the_letters_is_no_trouble(table):
 # --- repeating ----------------------------------------------------------------------------------
 
 
-def test_the_repeat_line_makes_the_same_table_byte_for_byte(residua, quick, tmp_path):
-    _, out, _ = residua(*quick, "--out", tmp_path / "the out", "--seed", "7", "--splits", "0.4")
+def test_the_repeat_line_makes_the_same_table_byte_for_byte(covaria, quick, tmp_path):
+    _, out, _ = covaria(*quick, "--out", tmp_path / "the out", "--seed", "7", "--splits", "0.4")
     line = next(line for line in out.splitlines() if line.startswith("Repeat"))
     first = (tmp_path / "the out" / "results.csv").read_bytes()
     (tmp_path / "the out" / "results.csv").unlink()
     command = shlex.split(line.removeprefix("Repeat"))
-    assert command[0] == "residua"
-    subprocess.run([*RESIDUA, *command[1:]], check=True, capture_output=True)
+    assert command[0] == "covaria"
+    subprocess.run([*COVARIA, *command[1:]], check=True, capture_output=True)
     assert (tmp_path / "the out" / "results.csv").read_bytes() == first
 
 
@@ -280,16 +281,16 @@ MISTAKES = {
 
 
 def assert_one_sentence(err, said):
-    assert err.startswith("residua: ")
+    assert err.startswith("covaria: ")
     assert err.count("\n") == 1
     assert err.rstrip()[-1] in ".?"
     assert said in err
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_told_in_a_sentence_and_leaves_with_2(mistake, residua, quick):
+def test_a_mistake_is_told_in_a_sentence_and_leaves_with_2(mistake, covaria, quick):
     words, said = MISTAKES[mistake]
-    code, out, err = residua(*quick, *words)
+    code, out, err = covaria(*quick, *words)
     assert code == cli.BAD_INPUT
     assert out == ""
     assert_one_sentence(err, said)
@@ -305,19 +306,19 @@ def test_a_mistake_is_told_in_a_sentence_and_leaves_with_2(mistake, residua, qui
         ('a = ["lat"]\nb = ["lat"]', "'lat' is in two groups"),
     ],
 )
-def test_a_broken_groups_file_leaves_with_2(text, said, residua, quick, tmp_path):
+def test_a_broken_groups_file_leaves_with_2(text, said, covaria, quick, tmp_path):
     (tmp_path / "groups.toml").write_text(text)
-    code, _, err = residua(*quick, "--groups", tmp_path / "groups.toml")
+    code, _, err = covaria(*quick, "--groups", tmp_path / "groups.toml")
     assert code == cli.BAD_INPUT
     assert_one_sentence(err, said)
 
 
 @pytest.mark.parametrize("name", ["nowhere.csv", ".", "homes.xlsx", "empty.csv", "bad.parquet"])
-def test_a_table_that_cannot_be_read_leaves_with_2(name, residua, tmp_path):
+def test_a_table_that_cannot_be_read_leaves_with_2(name, covaria, tmp_path):
     (tmp_path / "homes.xlsx").write_bytes(b"PK")
     (tmp_path / "empty.csv").write_bytes(b"")
     (tmp_path / "bad.parquet").write_bytes(b"not a table")
-    code, out, err = residua("assess", tmp_path / name, "--target", "price")
+    code, out, err = covaria("assess", tmp_path / name, "--target", "price")
     assert code == cli.BAD_INPUT
     assert out == ""
     assert_one_sentence(err, str(tmp_path))
@@ -327,15 +328,15 @@ def test_a_table_that_cannot_be_read_leaves_with_2(name, residua, tmp_path):
     "words",
     [["asess"], ["assess"], ["assess", "t.csv"], ["demo", "--loud"], ["demo", "--jobs", "x"]],
 )
-def test_a_misspelt_command_leaves_with_2_and_points_to_help(words, residua):
-    code, _, err = residua(*words)
+def test_a_misspelt_command_leaves_with_2_and_points_to_help(words, covaria):
+    code, _, err = covaria(*words)
     assert code == cli.BAD_INPUT
     assert "--help" in err
 
 
-def test_a_column_that_cannot_be_tested_is_named(residua, quick, table):
+def test_a_column_that_cannot_be_tested_is_named(covaria, quick, table):
     rows().assign(odd=np.inf).to_csv(table, index=False)
-    code, _, err = residua(*quick)
+    code, _, err = covaria(*quick)
     assert code == cli.BAD_INPUT
     assert_one_sentence(err, "'odd' has infinite values")
 
@@ -352,44 +353,44 @@ class Fragile(learners.Learner):
         return LinearModel(n_classes=fit.n_classes)
 
 
-def test_fits_that_fail_leave_with_3_and_the_rest_of_the_answer(residua, quick, monkeypatch):
+def test_fits_that_fail_leave_with_3_and_the_rest_of_the_answer(covaria, quick, monkeypatch):
     monkeypatch.setitem(learners.LEARNERS, "fragile", Fragile)
-    code, out, _ = residua(*quick, "--learner", "fragile", "--methods", "loco", "--json")
+    code, out, _ = covaria(*quick, "--learner", "fragile", "--methods", "loco", "--json")
     assert code == cli.SOME_FAILED
     status = {row["feature"]: row["status"] for row in json.loads(out)["table"]}
     assert status["area"].endswith("RuntimeError: I need the first column")
     assert status["lat"] == status["lon"] == "ok"
 
 
-def test_a_learner_that_is_not_installed_leaves_with_4(residua, quick, monkeypatch):
+def test_a_learner_that_is_not_installed_leaves_with_4(covaria, quick, monkeypatch):
     hide(monkeypatch, "torch")
-    code, out, err = residua(*quick, "--learner", "network")
+    code, out, err = covaria(*quick, "--learner", "network")
     assert code == cli.MISSING_EXTRA
     assert out == ""
-    assert_one_sentence(err, "pip install 'residua[nn]'")
+    assert_one_sentence(err, "pip install 'covaria[nn]'")
 
 
-def test_a_reader_that_is_not_installed_leaves_with_4(residua, tmp_path, monkeypatch):
+def test_a_reader_that_is_not_installed_leaves_with_4(covaria, tmp_path, monkeypatch):
     (tmp_path / "t.parquet").write_bytes(b"PAR1")
     hide(monkeypatch, "pyarrow", "polars")
-    code, _, err = residua("assess", tmp_path / "t.parquet", "--target", "y")
+    code, _, err = covaria("assess", tmp_path / "t.parquet", "--target", "y")
     assert code == cli.MISSING_EXTRA
-    assert_one_sentence(err, "pip install 'residua[polars]'")
+    assert_one_sentence(err, "pip install 'covaria[polars]'")
 
 
 @pytest.mark.parametrize("option", ["--out", "--report"])
 def test_a_place_that_cannot_be_written_leaves_with_5_before_any_fit(
-    option, residua, quick, table, monkeypatch
+    option, covaria, quick, table, monkeypatch
 ):
     monkeypatch.setattr(Job, "run", lambda *_: pytest.fail("a model was fitted"))
-    code, out, err = residua(*quick, option, table / "inside" / "a file")
+    code, out, err = covaria(*quick, option, table / "inside" / "a file")
     assert code == cli.CANNOT_WRITE
     assert out == ""
     assert_one_sentence(err, str(table))
 
 
-def test_a_report_that_is_a_folder_leaves_with_5(residua, quick, tmp_path):
-    code, _, err = residua(*quick, "--report", tmp_path)
+def test_a_report_that_is_a_folder_leaves_with_5(covaria, quick, tmp_path):
+    code, _, err = covaria(*quick, "--report", tmp_path)
     assert code == cli.CANNOT_WRITE
     assert_one_sentence(err, "is a folder")
 
@@ -397,7 +398,7 @@ def test_a_report_that_is_a_folder_leaves_with_5(residua, quick, tmp_path):
 def test_an_interrupt_leaves_with_130_and_no_files(table, tmp_path):
     words = ["--target", "price", "--learner", "boosting(trees=100000)", "--out", tmp_path / "out"]
     running = subprocess.Popen(
-        [*RESIDUA, "assess", table, *words],
+        [*COVARIA, "assess", table, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -414,7 +415,7 @@ def test_an_interrupt_leaves_with_130_and_no_files(table, tmp_path):
 
 SWALLOWS = """
 import sys, time
-from residua import cli
+from covaria.cli import app as cli
 
 cli.GRACE = 0.3
 
@@ -428,7 +429,7 @@ def swallow():
     Deaf()
     time.sleep(60)
 
-sys.argv = ["residua", "swallow"]
+sys.argv = ["covaria", "swallow"]
 cli.main()
 """
 
@@ -444,13 +445,13 @@ def test_an_interrupt_that_is_swallowed_ends_the_command_all_the_same():
     assert running.stdout.readline() == "ready\n"
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=30)
-    assert (running.returncode, err) == (cli.INTERRUPTED, f"residua: {cli.STOPPED}\n")
+    assert (running.returncode, err) == (cli.INTERRUPTED, f"covaria: {cli.STOPPED}\n")
 
 
 def interrupted_when_ready(words, **options):
     """Return the exit code and the errors of a command that is interrupted once it says ready."""
     running = subprocess.Popen(
-        [*RESIDUA, *words],
+        [*COVARIA, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -471,7 +472,7 @@ def test_an_interrupt_while_parts_are_imported_leaves_with_130(tmp_path, module)
     (tmp_path / f"{module}.py").write_text(WAITS)
     path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
     code, err = interrupted_when_ready(["--version"], env={**os.environ, "PYTHONPATH": path})
-    assert (code, err) == (cli.INTERRUPTED, f"residua: {cli.STOPPED}\n")
+    assert (code, err) == (cli.INTERRUPTED, f"covaria: {cli.STOPPED}\n")
 
 
 def test_an_interrupt_inside_of_executed_text_leaves_with_130(tmp_path):
@@ -483,12 +484,12 @@ def test_an_interrupt_inside_of_executed_text_leaves_with_130(tmp_path):
     words = ["study", "run", "study.toml", "--code", "models.py"]
     code, err = interrupted_when_ready(words, cwd=tmp_path)
     assert code == cli.INTERRUPTED, err
-    assert err.startswith("residua: Interrupted. ")
+    assert err.startswith("covaria: Interrupted. ")
     assert err.count("\n") == 1
 
 
-def test_a_program_that_imports_residua_keeps_its_own_interrupts():
-    text = "import signal, residua; assert signal.getsignal(2) is signal.default_int_handler"
+def test_a_program_that_imports_covaria_keeps_its_own_interrupts():
+    text = "import signal, covaria; assert signal.getsignal(2) is signal.default_int_handler"
     restore = "import signal; signal.signal(2, signal.default_int_handler); "
     subprocess.run([sys.executable, "-c", restore + text], check=True)
 
@@ -496,7 +497,7 @@ def test_a_program_that_imports_residua_keeps_its_own_interrupts():
 def test_a_reader_that_goes_away_is_no_trouble(table):
     words = ["assess", table, "--target", "price", "--learner", "linear"]
     running = subprocess.Popen(
-        [*RESIDUA, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COVARIA, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     running.stdout.close()
     assert "Traceback" not in running.stderr.read()
@@ -525,20 +526,21 @@ def seconds(*command, runs=7):
 def test_help_and_import_are_quick():
     # numpy's share is not ours, and on a slower machine it grows as ours does.
     numpy = seconds("-c", "import numpy")
-    assert seconds("-c", "import residua") < max(0.3, 2.5 * numpy)
-    assert seconds("-m", "residua", "--help") < max(0.5, 3.5 * numpy)
+    assert seconds("-c", "import covaria") < max(0.3, 2.5 * numpy)
+    assert seconds("-m", "covaria", "--help") < max(0.5, 3.5 * numpy)
 
 
 def test_import_leaves_the_heavy_parts_for_later():
     heavy = ["pandas", "sklearn", "scipy", "numba", "torch", "matplotlib", "joblib", "narwhals"]
-    code = f"import sys, residua; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, covaria; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
 def test_the_first_run_of_an_engine_says_that_it_compiles(monkeypatch, tmp_path, small_data):
-    from residua import console, engines
-    from residua.assess import prepare
+    from covaria.assessment import prepare
+    from covaria.cli import console
+    from covaria.nuisance import plan as engines
 
     plan = prepare(*small_data, learner="boosting").plan(0)
     monkeypatch.setattr(engines, "__file__", str(tmp_path / "__init__.py"))
@@ -550,10 +552,10 @@ def test_the_first_run_of_an_engine_says_that_it_compiles(monkeypatch, tmp_path,
 
 
 def test_the_time_left_counts_from_the_first_report(monkeypatch, capsys):
-    from residua import console
+    from covaria.cli import console
 
     now = [0.0]
-    monkeypatch.setattr("residua.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("covaria.execution.progress.time.monotonic", lambda: now[0])
     with console.progress_bar(hidden=False) as advance:
         for now[0], done in ((20.0, 10), (40.0, 20), (41.0, 30)):  # the first report is late
             advance(done, 100)

@@ -4,20 +4,20 @@ import json
 
 import pytest
 
-import residua
-from residua.cli import main
+import covaria
+from covaria.cli.app import main
 
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
     path = tmp_path_factory.mktemp("cli") / "pilot.csv"
-    X, y = residua.draw("linear", n_rows=300, seed=0, noise=1.0)
+    X, y = covaria.draw("linear", n_rows=300, seed=0, noise=1.0)
     X.assign(y=y).to_csv(path, index=False)
     return str(path)
 
 
 def run(monkeypatch, capsys, *words):
-    monkeypatch.setattr("sys.argv", ["residua", *words])
+    monkeypatch.setattr("sys.argv", ["covaria", *words])
     with pytest.raises(SystemExit) as left:
         main()
     said = capsys.readouterr()

@@ -7,8 +7,9 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from residua import assess, compiling
-from residua.cli import app
+from covaria import assess
+from covaria.cli.app import app
+from covaria.execution import compiling
 
 
 @pytest.fixture
@@ -57,10 +58,10 @@ def test_doctor_says_that_numba_cannot_be_loaded(monkeypatch):
 def test_the_default_learner_does_without_numba(tmp_path, numba, said):
     (tmp_path / "numba.py").write_text(numba)
     code = (
-        "import numpy as np, residua\n"
+        "import numpy as np, covaria\n"
         "rng = np.random.default_rng(0)\n"
         "X = rng.normal(size=(30, 2))\n"
-        "found = residua.assess(X, X[:, 0] + rng.normal(size=30), methods='gcm', splits=2)\n"
+        "found = covaria.assess(X, X[:, 0] + rng.normal(size=30), methods='gcm', splits=2)\n"
         "print(found.table['p_value'].notna().all(), found.alerts)\n"
     )
     paths = os.pathsep.join([str(tmp_path), *sys.path])

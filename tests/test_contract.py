@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-import residua
-from residua import METHODS, Result, assess
-from residua.methods import Method
+import covaria
+from covaria import METHODS, Result, assess
+from covaria.methods import Method
 
 ALL = [name for name, method in METHODS.items() if isinstance(method, Method)]
 LEARNERS = ["linear", "boosting(trees=30)", "auto"]
@@ -134,11 +134,11 @@ def test_a_result_read_back_is_the_result_that_was_written(name, small_data, tmp
 
 @pytest.mark.parametrize("name", ALL)
 def test_useful_features_are_found_and_useless_ones_are_not(name):
-    X, y = residua.draw("linear", n_rows=500, seed=3)
+    X, y = covaria.draw("linear", n_rows=500, seed=3)
     options = {"learner": learner_for(name, "linear"), "correction": "bonferroni"}
     chosen = assess(X, y, methods=[name], **options).selected[name]
     assert {"x5", "x6", "x7", "x8"} <= set(chosen)
-    assert not set(chosen) - set(residua.scenario("linear").support)
+    assert not set(chosen) - set(covaria.scenario("linear").support)
 
 
 @pytest.mark.parametrize("name", ALL)

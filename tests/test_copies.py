@@ -8,11 +8,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import KFold
 
-import residua
-from residua import InputError, assess
-from residua.copies import find_copies
-from residua.data import Dataset
-from residua.splits import make_splits
+import covaria
+from covaria import InputError, assess
+from covaria.nuisance.splits import make_splits
+from covaria.tables.copies import find_copies
+from covaria.tables.dataset import Dataset
 
 N = 400
 RNG = np.random.default_rng
@@ -184,7 +184,7 @@ def test_folds_keep_copies_together_and_the_shares_of_classes():
 def test_parts_of_the_rows_keep_copies_together_too():
     table = twice(numbers())
     for scheme in ("folds", "half_samples"):
-        found = residua.stability(table, "y", learner="linear", scheme=scheme, pairs=2)
+        found = covaria.stability(table, "y", learner="linear", scheme=scheme, pairs=2)
         for rows, others in found.samples:
             assert not set(rows % N) & set(others % N)
 

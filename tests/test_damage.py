@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-import residua
-from residua.errors import InputError, StoreError
-from residua.files import checksum
-from residua.result import Result
-from residua.study.runner import read_study, standing
-from residua.study.store import readable
+import covaria
+from covaria.errors import InputError, StoreError
+from covaria.results.result import Result
+from covaria.studies.runner import read_study, standing
+from covaria.studies.store import readable
+from covaria.tables.texts import checksum
 from tiny_study import TINY, changed, exported
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -64,10 +64,10 @@ def trials(path, read, raw, trials=TRIALS, seed=0):
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
-    X, y = residua.draw("linear", n_rows=40, seed=0)
+    X, y = covaria.draw("linear", n_rows=40, seed=0)
     settings = {"learner": "linear", "methods": "gcm,loco,lasso", "seed": 0}
     path = tmp_path_factory.mktemp("result") / "results.json"
-    residua.assess(X.iloc[:, :3], y, **settings).to_json(path)
+    covaria.assess(X.iloc[:, :3], y, **settings).to_json(path)
     return path
 
 
@@ -76,7 +76,7 @@ def store(tmp_path_factory):
     """Return a store in one file, with failed tasks too."""
     path = tmp_path_factory.mktemp("store") / "study.sqlite"
     tiny = {"name": "m", "y": "x1 + x2", "n_rows": 3}
-    residua.run_study({**TINY, "repeats": 2, "scenario": [*TINY["scenario"], tiny]}, store=path)
+    covaria.run_study({**TINY, "repeats": 2, "scenario": [*TINY["scenario"], tiny]}, store=path)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
     return path
@@ -230,5 +230,5 @@ def test_new_starts_over_where_a_store_is_damaged(store, tmp_path):
         connection.execute("UPDATE rows SET p_value = 0.01 WHERE place = 1")
     study = {**TINY, "repeats": 1}
     with pytest.raises(InputError, match="is damaged"):
-        residua.run_study(study, store=path)
-    assert len(residua.run_study(study, store=path, new=True).table) == 160
+        covaria.run_study(study, store=path)
+    assert len(covaria.run_study(study, store=path, new=True).table) == 160

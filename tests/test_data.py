@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import KFold
 
-from residua.data import MAX_LEVELS, Dataset, natural
-from residua.errors import InputError, did_you_mean
-from residua.splits import describe, make_splits
+from covaria.errors import InputError, did_you_mean
+from covaria.nuisance.splits import describe, make_splits
+from covaria.tables.dataset import MAX_LEVELS, Dataset, natural
 
 N = 24
 ROWS = np.arange(N)
@@ -368,3 +368,9 @@ def test_any_names_can_be_put_in_order(names):
     ordered = sorted(names, key=natural)
     names.reverse()
     assert sorted(names, key=natural) == ordered
+
+
+def test_a_level_that_ends_in_nul_has_a_column_of_its_own():
+    labels = ["$"] * 12 + ["b"] * 10 + ["\x00"] * 8
+    data = Dataset.from_table(pd.DataFrame({"c": labels, "d": range(30)}), np.arange(30.0))
+    assert (data.variance > 0).all()

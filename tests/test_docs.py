@@ -1,5 +1,6 @@
 """The documentation: its examples run, its links lead somewhere, and the site builds in silence."""
 
+import ast
 import importlib.util
 import re
 import subprocess
@@ -11,6 +12,47 @@ import pytest
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+PAGES = [page for page in PAGES if not {"_build", "gallery"} & set(page.parts)]
+# Written when the site is built.
+BUILT = "gallery/"
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def python_of(path):
+    return re.findall(r"^```python\n(.*?)^```", path.read_text("utf-8"), flags=re.DOTALL | re.M)
+
+
+def value_of(statement, names, page):
+    """Return what a statement of a page evaluates to, None where it is no expression."""
+    if isinstance(statement, ast.Expr):
+        return eval(compile(ast.Expression(statement.value), page, "eval"), names)
+    return exec(compile(ast.Module([statement], []), page, "exec"), names)
+
+
+def said_beside(statement, block):
+    """Return the list, dictionary or number that the comment beside a statement says it gives."""
+    line = block.splitlines()[statement.end_lineno - 1]
+    comment = line.partition("  # ")[2]
+    for text in (comment, comment.rpartition(": ")[0]):
+        try:
+            return ast.literal_eval(text)
+        except (SyntaxError, ValueError):
+            continue
+    return None
+
+
+def prose_of(path):
+    return re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def anchors_of(path):
+    """Return the anchors of a page's headings, as GitHub and myst make them."""
+    found = re.findall(r"^#{1,6} +(.*)$", prose_of(path), flags=re.M)
+    plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in found)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in plain}
 
 
 @pytest.fixture(scope="module")
@@ -31,36 +73,88 @@ def test_an_example_runs_says_something_and_is_a_question(path, gallery, tmp_pat
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(drawn)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_link_to_a_file_leads_to_one(path):
-    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-    for target in re.findall(r"\]\(([^)#\s]+)", text):
-        built = target.startswith("gallery/")
-        assert built or "://" in target or (path.parent / target).exists(), target
+@pytest.mark.parametrize("path", [p for p in PAGES if python_of(p)], ids=name_of)
+def test_the_python_of_a_page_runs_from_top_to_bottom(path, tmp_path, monkeypatch, request):
+    code = "".join(python_of(path))
+    if "datasets.load" in code:
+        request.getfixturevalue("real_data")
+    if "Network" in code:
+        pytest.importorskip("torch", reason="pip install 'covaria[nn]'")
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": path.stem}
+    for block in python_of(path):
+        for statement in ast.parse(block).body:
+            value = value_of(statement, names, name_of(path))
+            said = said_beside(statement, block)
+            assert said is None or value == said, ast.unparse(statement)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading_in_it(path):
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose_of(path)):
+        if "://" in target or target.startswith((BUILT, "../" + BUILT)):
+            continue
+        file, _, anchor = target.partition("#")
+        page = path.parent / file if file else path
+        assert page.exists(), target
+        assert not anchor or page.suffix != ".md" or anchor in anchors_of(page), target
+
+
+def formulas_of(path):
+    text = re.sub(r"`[^`\n]*`", "", prose_of(path))
+    return [shown or within for shown, within in re.findall(r"\$\$(.+?)\$\$|\$([^$]+)\$", text)]
+
+
+@pytest.mark.parametrize("path", [p for p in PAGES if formulas_of(p)], ids=name_of)
+def test_every_formula_of_a_page_becomes_mathml(path):
+    tool = pytest.importorskip("docutils.utils.math.latex2mathml", reason="covaria[docs]")
+    for formula in formulas_of(path):
+        assert "</math>" in tool.tex2mathml(formula.strip()), formula
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "methods").glob("*.md")), ids=name_of)
+def test_a_page_of_a_method_has_its_question_formula_code_assumptions_and_references(path):
+    parts = ["The question", "How it works", "Formula", "Code", "What it assumes", "When it fails"]
+    headings = re.findall(r"^## (.*)$", prose_of(path), flags=re.M)
+    assert [heading for heading in headings if heading in parts] == parts
+    assert headings[-1] == "References"
+    assert "$$" in path.read_text(encoding="utf-8")
+    assert python_of(path)
 
 
 def test_every_method_has_a_page():
-    from residua import METHODS
+    from covaria import METHODS
 
     written = {page.stem for page in (ROOT / "docs" / "methods").glob("*.md")}
     missing = set(METHODS) - written - {"gcm+pcm"}
     assert missing == set()
 
 
+def test_the_reference_has_every_public_name():
+    from dataclasses import fields
+
+    import covaria
+    from covaria import learners, plots
+    from covaria.errors import NothingFitted
+    from covaria.results.findings import KINDS
+
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"[\w.+]+", page))
+    assert {f"covaria.{name}" for name in covaria.__all__} <= words
+    members = vars(covaria.Result).items()
+    properties = {name for name, value in members if type(value) is property and name[0] != "_"}
+    shown = {field.name for field in fields(covaria.Result)} | properties
+    shown |= set(covaria.METHODS) | set(KINDS) | set(plots.__all__)
+    for name, kind in learners.LEARNERS.items():
+        shown |= {name, kind.__name__}
+    assert shown | {"Estimator", f"covaria.errors.{NothingFitted.__name__}"} <= words
+
+
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path):
-    pytest.importorskip("sphinx", reason="pip install 'residua[docs]'")
+    pytest.importorskip("sphinx", reason="pip install 'covaria[docs]'")
     command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "docs", tmp_path / "html"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     built = {page.stem for page in (tmp_path / "html").glob("**/*.html")}
     assert {"index", "start", "choose", "api", "benchmarks", "errata", "gcm"} <= built
-
-
-@pytest.mark.parametrize("page", ["choose.md"])
-def test_the_python_on_a_page_runs(page):
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, page, "exec"), {})

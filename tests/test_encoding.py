@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residua import assess
-from residua.assess import prepare
-from residua.data import Dataset
-from residua.encoding import Means, encoded, goes_with, widening, within
+from covaria import assess
+from covaria.assessment import prepare
+from covaria.tables.dataset import Dataset
+from covaria.tables.encoding import Means, encoded, goes_with, widening, within
 
 
 def shops(seed, n_rows=600, levels=100, slope=0.0, size=1.0):

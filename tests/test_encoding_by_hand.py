@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import f_oneway
 
-from residua import encoding
-from residua.data import Dataset, Feature, Levels
-from residua.encoding import MOST_ENCODED, Means, encoded, goes_with, widening, within
+from covaria.tables import encoding
+from covaria.tables.dataset import Dataset, Feature, Levels
+from covaria.tables.encoding import MOST_ENCODED, Means, encoded, goes_with, widening, within
 
 CODE = np.array([7, 3, 7, 9, 3, 7, 9, 3, 3, 9])
 

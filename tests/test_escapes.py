@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import residua
-from residua import cli
-from residua.errors import InputError
-from residua.tables import FORMULA
-from residua.terminal import Shown, shown
+import covaria
+from covaria.cli import app as cli
+from covaria.errors import InputError
+from covaria.execution.terminal import Shown, shown
+from covaria.tables.files import FORMULA
 
 EVIL = "=cmd()\x1b[31m\x9b5A\x07\u202e\u2028\x7f"
 
@@ -24,7 +24,7 @@ def command(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def run(*words):
-        monkeypatch.setattr(sys, "argv", ["residua", *map(str, words)])
+        monkeypatch.setattr(sys, "argv", ["covaria", *map(str, words)])
         with pytest.raises(SystemExit) as left:
             cli.main()
         out, err = capsys.readouterr()
@@ -56,7 +56,7 @@ def store(tmp_path):
             {"name": "t", "table": str(tmp_path / "table.csv"), "target": "y"},
         ],
     }
-    residua.run_study(study, store=tmp_path / "study.sqlite")
+    covaria.run_study(study, store=tmp_path / "study.sqlite")
     return tmp_path / "study.sqlite"
 
 
@@ -135,7 +135,7 @@ def test_escapes_in_what_was_typed_come_back_as_codes(command, store, words):
 
 def test_a_sentence_of_python_has_no_escapes_either():
     with pytest.raises(InputError) as raised:
-        residua.scenario(EVIL)
+        covaria.scenario(EVIL)
     assert str(raised.value).isprintable()
     assert raw_in(str(InputError(f"two\n{EVIL}"))) == set()
 

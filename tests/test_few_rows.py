@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from scipy.stats import hypergeom
 
-from residua import assess, resampling
-from residua.resampling import (
+from covaria import assess
+from covaria.inference import resampling
+from covaria.inference.resampling import (
     POLICY,
     Shuffles,
     form_factor,
@@ -100,7 +101,7 @@ def test_more_rows_than_are_drawn_for_give_the_same_p_value(monkeypatch):
     y = np.where(x == 1, rng.random(n_rows) < 0.25, rng.random(n_rows) < 0.1)
     x, y = out_of_fold(x, fold), out_of_fold(y, fold)
     whole = p_value(x, y, fold)
-    monkeypatch.setattr("residua.resampling.POLICY", type(POLICY)(most_rows=500))
+    monkeypatch.setattr("covaria.inference.resampling.POLICY", type(POLICY)(most_rows=500))
     assert p_value(x, y, fold) == pytest.approx(whole, rel=0.35)
 
 
@@ -136,7 +137,7 @@ def test_a_form_of_too_many_rows_to_permute_is_a_chi_squared(monkeypatch):
     x, y = rng.normal(size=(N_ROWS, 3)), rng.normal(size=(N_ROWS, 1))
     shuffles = Shuffles(folds(rng), lambda: np.random.default_rng(0))
     permuted = resampling._form_p(x, y, shuffles)
-    monkeypatch.setattr("residua.resampling.POLICY", type(POLICY)(most_drawn=1000))
+    monkeypatch.setattr("covaria.inference.resampling.POLICY", type(POLICY)(most_drawn=1000))
     assert resampling._form_p(x, y, shuffles) == pytest.approx(permuted, abs=0.06)
 
 

@@ -21,13 +21,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-import residua
-from residua.assess import prepare
-from residua.data import Dataset
-from residua.estimators.columns import NothingLeft, named, tell_what_is_left, wants_frames
-from residua.frames import _usual
-from residua.learners import Auto, Estimator
-from residua.residuals import fit_residuals
+import covaria
+from covaria.assessment import prepare
+from covaria.learners import Auto, Estimator
+from covaria.learners.estimators.columns import NothingLeft, named, tell_what_is_left, wants_frames
+from covaria.nuisance.residuals import fit_residuals
+from covaria.tables.dataset import Dataset
+from covaria.tables.frames import _usual
 
 TEXT, NUMBERS = ["sex", "port"], ["age", "fare", "kin"]
 
@@ -129,7 +129,7 @@ def test_loco_with_a_pipeline_is_the_loss_by_hand_without_a_column_of_text():
 )
 def test_a_pipeline_finds_what_decides_who_survived(model):
     X, y, _ = passengers(400)
-    result = residua.assess(X, y, learner=pipeline(model), correction="none")
+    result = covaria.assess(X, y, learner=pipeline(model), correction="none")
     assert statuses(result) == {"ok"}
     p = result.table[result.table["method"] == "gcm+pcm"].set_index("feature")["p_value"]
     assert p["sex"] < 1e-4
@@ -142,7 +142,7 @@ def test_a_pipeline_finds_what_decides_who_survived(model):
 @pytest.fixture(scope="module")
 def by_pandas():
     X, _, lift = passengers()
-    return residua.assess(X, lift, learner=pipeline(Ridge()), methods=["gcm"]).table
+    return covaria.assess(X, lift, learner=pipeline(Ridge()), methods=["gcm"]).table
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow", "lazy"])
@@ -151,13 +151,13 @@ def test_other_dataframes_give_the_same_numbers(library, by_pandas):
     X, _, lift = passengers()
     X = polars.from_pandas(X.reset_index(drop=True))
     X = {"polars": lambda: X, "pyarrow": X.to_arrow, "lazy": X.lazy}[library]()
-    table = residua.assess(X, lift, learner=pipeline(Ridge()), methods=["gcm"]).table
+    table = covaria.assess(X, lift, learner=pipeline(Ridge()), methods=["gcm"]).table
     np.testing.assert_allclose(table["statistic"], by_pandas["statistic"], rtol=1e-9)
 
 
 def test_two_processes_give_the_same_numbers(by_pandas):
     X, _, lift = passengers()
-    table = residua.assess(X, lift, learner=pipeline(Ridge()), methods=["gcm"], n_jobs=2).table
+    table = covaria.assess(X, lift, learner=pipeline(Ridge()), methods=["gcm"], n_jobs=2).table
     np.testing.assert_array_equal(table["statistic"], by_pandas["statistic"])
 
 
@@ -165,8 +165,8 @@ def test_a_column_transformer_of_an_array_goes_by_places():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 3))
     scaled = make_column_transformer((StandardScaler(), [0, 2]), remainder="passthrough")
-    found = residua.assess(X, X[:, 1], learner=make_pipeline(scaled, Ridge()), methods=["gcm"])
-    plain = residua.assess(X, X[:, 1], learner=Ridge(), methods=["gcm"])
+    found = covaria.assess(X, X[:, 1], learner=make_pipeline(scaled, Ridge()), methods=["gcm"])
+    plain = covaria.assess(X, X[:, 1], learner=Ridge(), methods=["gcm"])
     assert statuses(found) == {"ok"}
     assert found.selected == plain.selected
 
@@ -190,7 +190,7 @@ def test_however_columns_are_chosen_the_numbers_are_the_same(way, by_pandas):
         [("text", OneHotEncoder(handle_unknown="ignore"), TEXT), ("numbers", numbers, WAYS[way])]
     )
     learner = make_pipeline(columns, Ridge())
-    table = residua.assess(X, lift, learner=learner, methods=["gcm"]).table
+    table = covaria.assess(X, lift, learner=learner, methods=["gcm"]).table
     np.testing.assert_allclose(table["statistic"], by_pandas["statistic"], rtol=1e-9)
 
 
@@ -207,7 +207,7 @@ def test_however_columns_are_chosen_the_numbers_are_the_same(way, by_pandas):
 def test_column_transformers_inside_other_estimators_work(learner):
     X, _, lift = passengers(120)
     before = repr(learner)
-    result = residua.assess(X, lift, learner=learner, methods=["gcm"], splits=2)
+    result = covaria.assess(X, lift, learner=learner, methods=["gcm"], splits=2)
     assert statuses(result) == {"ok"}
     assert repr(learner) == before
 
@@ -215,20 +215,20 @@ def test_column_transformers_inside_other_estimators_work(learner):
 def test_calibrated_pipelines_work_beside_one_for_the_features():
     X, y, _ = passengers(120)
     learner = Estimator(CalibratedClassifierCV(pipeline(), cv=2), x=pipeline(Ridge()))
-    result = residua.assess(X, y, learner=learner, methods=["gcm"], splits=2)
+    result = covaria.assess(X, y, learner=learner, methods=["gcm"], splits=2)
     assert statuses(result) == {"ok"}
 
 
 def test_an_estimator_for_the_features_that_wants_numbers_gets_numbers():
     X, y, _ = passengers(120)
     learner = Estimator(pipeline(), x=Ridge())
-    assert statuses(residua.assess(X, y, learner=learner, methods=["gcm"])) == {"ok"}
+    assert statuses(covaria.assess(X, y, learner=learner, methods=["gcm"])) == {"ok"}
 
 
 def test_a_choice_of_learners_may_hold_a_pipeline():
     X, _, lift = passengers(120)
     learner = Auto(candidates=[pipeline(Ridge()), "linear"])
-    assert statuses(residua.assess(X, lift, learner=learner, methods=["gcm"])) == {"ok"}
+    assert statuses(covaria.assess(X, lift, learner=learner, methods=["gcm"])) == {"ok"}
 
 
 def test_boosting_that_names_its_categories_gets_them():
@@ -237,7 +237,7 @@ def test_boosting_that_names_its_categories_gets_them():
         max_iter=10, categorical_features=["sex", "port"], monotonic_cst={"fare": 1}
     )
     assert wants_frames(learner)
-    result = residua.assess(X, lift, learner=learner, methods=["gcm", "loco"], splits=2)
+    result = covaria.assess(X, lift, learner=learner, methods=["gcm", "loco"], splits=2)
     assert statuses(result) <= {"ok", "unused"}
 
 
@@ -247,7 +247,7 @@ def test_lightgbm_that_names_its_categories_gets_them():
     X = X.astype({"sex": "category"})
     learner = lightgbm.LGBMRegressor(n_estimators=5, categorical_feature=["sex", "port"])
     assert wants_frames(learner)
-    result = residua.assess(X, lift, learner=learner, methods=["gcm", "loco"], splits=2)
+    result = covaria.assess(X, lift, learner=learner, methods=["gcm", "loco"], splits=2)
     assert statuses(result) <= {"ok", "unused"}
 
 
@@ -280,7 +280,7 @@ def test_a_fit_is_given_the_users_own_columns_less_the_feature(seen):
     data = X.assign(lift=lift, w=1.0)
     learner = Estimator(Witness(), frames=True)
     groups = {"who": ["sex", "age"]}
-    residua.assess(data, "lift", learner=learner, methods=["gcm"], groups=groups, splits=2)
+    covaria.assess(data, "lift", learner=learner, methods=["gcm"], groups=groups, splits=2)
     assert all(isinstance(frame, pd.DataFrame) for frame in seen)
     widths = {tuple(frame.columns) for frame in seen}
     assert ("port", "fare", "kin", "w") in widths  # without the group
@@ -294,7 +294,7 @@ def test_frames_can_be_refused_and_asked_for():
     assert not Estimator(pipeline(), frames=False).wants_frame()
     assert Estimator(Ridge(), frames=True).wants_frame(of_feature=True)
     assert "frames=True" in repr(Estimator(Ridge(), frames=True))
-    with pytest.raises(residua.InputError, match="frames='yes'"):
+    with pytest.raises(covaria.InputError, match="frames='yes'"):
         Estimator(Ridge(), frames="yes")
 
 
@@ -311,7 +311,7 @@ def test_frames_are_kept_only_for_those_who_want_them():
 def test_the_fingerprint_does_not_hang_on_the_frame():
     X, _, lift = passengers(60)
     results = [
-        residua.assess(X, lift, learner=learner, methods=["gcm"], splits=2)
+        covaria.assess(X, lift, learner=learner, methods=["gcm"], splits=2)
         for learner in (pipeline(Ridge()), Ridge())
     ]
     assert results[0].about["fingerprint"] == results[1].about["fingerprint"]
@@ -360,8 +360,8 @@ def test_pcm_of_a_frame_of_numbers_is_that_of_the_numbers():
     y = X["a"] ** 2 + rng.normal(size=200)
     options = {"methods": ["pcm", "dropout", "permutation"]}
     model = RandomForestRegressor(10, random_state=0)
-    framed = residua.assess(X, y, learner=Estimator(model, frames=True), **options).table
-    plain = residua.assess(X, y, learner=Estimator(model), **options).table
+    framed = covaria.assess(X, y, learner=Estimator(model, frames=True), **options).table
+    plain = covaria.assess(X, y, learner=Estimator(model), **options).table
     np.testing.assert_allclose(framed["statistic"], plain["statistic"], rtol=1e-9)
 
 
@@ -373,8 +373,8 @@ def test_pcm_of_text_is_that_of_its_indicator():
         (OneHotEncoder(drop=["female"]), ["sex"]), remainder="passthrough"
     )
     coded = X.assign(sex=(X["sex"] == "male").astype(float))
-    framed = residua.assess(X, y, learner=make_pipeline(columns, LinearRegression()))
-    plain = residua.assess(coded, y, learner=LinearRegression())
+    framed = covaria.assess(X, y, learner=make_pipeline(columns, LinearRegression()))
+    plain = covaria.assess(coded, y, learner=LinearRegression())
     np.testing.assert_allclose(
         framed.table["p_value"], plain.table["p_value"], rtol=1e-6, atol=1e-12
     )
@@ -439,7 +439,7 @@ def test_where_no_column_is_left_to_look_at_the_mean_is_predicted():
     only = ColumnTransformer([("n", SimpleImputer(), ["age"])])
     with pytest.raises(NothingLeft):
         told(only, {"age"})
-    result = residua.assess(X, lift, learner=make_pipeline(only, Ridge()), methods=["loco"])
+    result = covaria.assess(X, lift, learner=make_pipeline(only, Ridge()), methods=["loco"])
     rows = result.table.set_index("feature")["status"]
     assert rows["age"] == "ok"
     assert rows["sex"] == "unused"
@@ -447,9 +447,9 @@ def test_where_no_column_is_left_to_look_at_the_mean_is_predicted():
 
 def test_stability_and_refit_keep_the_frame():
     X, _, lift = passengers(200)
-    found = residua.stability(X, lift, learner=pipeline(Ridge()), method="gcm", folds=2, splits=2)
+    found = covaria.stability(X, lift, learner=pipeline(Ridge()), method="gcm", folds=2, splits=2)
     assert found.table.set_index("feature").loc["sex", "selected"]
-    from residua.refit import refit
+    from covaria.selection.refit import refit
 
     again = refit(X, lift, learners=pipeline(Ridge()), methods="gcm", folds=2, splits=2)
     assert again.table["error"].notna().all()
@@ -457,16 +457,16 @@ def test_stability_and_refit_keep_the_frame():
 
 def test_a_selector_takes_a_pipeline_too():
     X, _, lift = passengers(200)
-    selector = residua.Selector(learner=pipeline(Ridge())).fit(X, lift)
+    selector = covaria.Selector(learner=pipeline(Ridge())).fit(X, lift)
     assert {"sex", "fare"} <= set(selector.get_feature_names_out())
 
 
 def test_a_table_without_its_frame_says_how_to_keep_it():
-    from residua.engines import Plan
+    from covaria.nuisance.plan import Plan
 
     X, _, lift = passengers(60)
     data = Dataset.from_table(X, lift)
-    with pytest.raises(residua.InputError, match="keep_frame=True"):
+    with pytest.raises(covaria.InputError, match="keep_frame=True"):
         Plan(data, Estimator(pipeline(Ridge())), [], frozenset()).frame()
 
 
@@ -478,12 +478,12 @@ def test_a_dict_a_list_of_rows_and_masked_numbers_become_frames_too():
     )
     learner = make_pipeline(columns, Ridge())
     ways = [X, X.to_dict(orient="list"), X.to_dict(orient="records")]
-    found = [residua.assess(w, lift, learner=learner, methods=["gcm"]).table for w in ways]
+    found = [covaria.assess(w, lift, learner=learner, methods=["gcm"]).table for w in ways]
     for table in found[1:]:
         np.testing.assert_allclose(table["statistic"], found[0]["statistic"], rtol=1e-9)
     masked = np.ma.masked_invalid(X[["age", "fare"]].to_numpy())
     learner = make_pipeline(make_column_transformer((SimpleImputer(), [0, 1])), Ridge())
-    assert statuses(residua.assess(masked, lift, learner=learner, methods=["gcm"])) == {"ok"}
+    assert statuses(covaria.assess(masked, lift, learner=learner, methods=["gcm"])) == {"ok"}
 
 
 def test_pipelines_without_names_still_get_numbers():
@@ -498,8 +498,8 @@ def test_pipelines_without_names_still_get_numbers():
 def test_a_fitted_estimator_is_fitted_anew_and_that_is_said():
     X, y, _ = passengers(100)
     fitted = pipeline().fit(X, y)
-    result = residua.assess(X, y, learner=fitted, methods=["gcm"])
-    fresh = residua.assess(X, y, learner=pipeline(), methods=["gcm"])
+    result = covaria.assess(X, y, learner=fitted, methods=["gcm"])
+    fresh = covaria.assess(X, y, learner=pipeline(), methods=["gcm"])
     np.testing.assert_array_equal(result.table["p_value"], fresh.table["p_value"])
     said = "Pipeline was fitted already. Tests leave rows and features out, so it is fitted anew"
     assert any(alert.startswith(said) for alert in result.alerts)
@@ -511,14 +511,14 @@ def test_a_frozen_estimator_is_refused_also_inside_others():
 
     X, y, lift = passengers(100)
     frozen = FrozenEstimator(pipeline(Ridge()).fit(X, lift))
-    with pytest.raises(residua.InputError, match="has a FrozenEstimator and cannot be refitted"):
-        residua.assess(X, lift, learner=frozen)
+    with pytest.raises(covaria.InputError, match="has a FrozenEstimator and cannot be refitted"):
+        covaria.assess(X, lift, learner=frozen)
     calibrated = CalibratedClassifierCV(FrozenEstimator(pipeline().fit(X, y)))
-    with pytest.raises(residua.InputError, match=r"CalibratedClassifierCV has a Frozen.*unfrozen"):
-        residua.assess(X, y, learner=Estimator(calibrated, x=Ridge()))
+    with pytest.raises(covaria.InputError, match=r"CalibratedClassifierCV has a Frozen.*unfrozen"):
+        covaria.assess(X, y, learner=Estimator(calibrated, x=Ridge()))
     stacked = StackingRegressor([("a", pipeline(Ridge()).fit(X, lift))], cv="prefit")
-    with pytest.raises(residua.InputError, match="cv='prefit' and cannot be refitted"):
-        residua.assess(X, lift, learner=stacked)
+    with pytest.raises(covaria.InputError, match="cv='prefit' and cannot be refitted"):
+        covaria.assess(X, lift, learner=stacked)
 
 
 # --- nothing could be fitted --------------------------------------------------------------------
@@ -527,11 +527,11 @@ def test_a_frozen_estimator_is_refused_also_inside_others():
 def test_where_no_fit_succeeds_there_is_no_answer_but_an_error_with_the_reason():
     X, y, _ = passengers(100)
     wrong = make_pipeline(make_column_transformer((StandardScaler(), TEXT)), LogisticRegression())
-    with pytest.raises(residua.InputError, match="No feature could be tested") as error:
-        residua.assess(X, y, learner=wrong)
+    with pytest.raises(covaria.InputError, match="No feature could be tested") as error:
+        covaria.assess(X, y, learner=wrong)
     assert "ValueError: could not convert string" in str(error.value)
-    with pytest.raises(residua.InputError, match="On a part of 50 rows: No feature could"):
-        residua.stability(X, y, learner=wrong, method="gcm", folds=2, splits=2)
+    with pytest.raises(covaria.InputError, match="On a part of 50 rows: No feature could"):
+        covaria.stability(X, y, learner=wrong, method="gcm", folds=2, splits=2)
 
 
 def test_a_method_whose_fits_all_fail_beside_others_is_named():
@@ -545,7 +545,7 @@ def test_a_method_whose_fits_all_fail_beside_others_is_named():
             return X[:, 0]
 
     X = np.random.default_rng(0).normal(size=(60, 3))
-    result = residua.assess(X, X[:, 0], learner=TooManyForMe(), methods=["gcm", "loco"])
+    result = covaria.assess(X, X[:, 0], learner=TooManyForMe(), methods=["gcm", "loco"])
     said = "loco has no answer, as every feature's fits failed: fold 1: RuntimeError: three"
     assert any(said in alert for alert in result.alerts)
     assert not any("Some fits failed" in alert for alert in result.alerts)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from residua.errors import InputError
+from covaria.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent
 CHUNK = 50
@@ -75,8 +75,8 @@ def test_cases_are_the_same_again_and_of_many_kinds(fuzz):
 @pytest.mark.parametrize(
     ("act", "said"),
     [
-        (lambda: np.zeros(2)[5], "IndexError in outside residua"),
-        (lambda: np.float64(1) / np.float64(0), "RuntimeWarning in outside residua"),
+        (lambda: np.zeros(2)[5], "IndexError in outside covaria"),
+        (lambda: np.float64(1) / np.float64(0), "RuntimeWarning in outside covaria"),
         (lambda: (_ for _ in ()).throw(AssertionError("gcm has no number")), "gcm has no number"),
         (lambda: (_ for _ in ()).throw(InputError("no end")), "not one sentence"),
     ],
@@ -100,8 +100,8 @@ def test_a_case_without_end_is_stopped(fuzz, monkeypatch):
 @pytest.mark.parametrize(
     ("code", "out", "err", "said"),
     [
-        (1, "", "residua: no.", "exit 1"),
-        (2, "", "residua: a.\nresidua: b.\n", "2 sentences"),
+        (1, "", "covaria: no.", "exit 1"),
+        (2, "", "covaria: a.\ncovaria: b.\n", "2 sentences"),
         (2, "", "", "0 sentences"),
         (0, "a\x1b[31m", "", "raw control characters"),
         (2, "", "Traceback (most recent call last)", "a traceback"),

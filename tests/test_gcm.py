@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2
 
-from residua import assess
-from residua.learners import Boosting, Linear
+from covaria import assess
+from covaria.learners import Boosting, Linear
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

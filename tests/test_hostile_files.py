@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import residua
-from residua import cli
+import covaria
+from covaria.cli import app as cli
 
 RESULTS = Path(__file__).parent.parent / "results"
 STUDY = """
@@ -33,7 +33,7 @@ def folder(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "y"]).to_csv("t.csv", index=False)
     Path("study.toml").write_text(STUDY)
-    residua.run_study("study.toml", store="study.sqlite")
+    covaria.run_study("study.toml", store="study.sqlite")
     os.mkfifo("pipe.toml")
     os.symlink("/dev/zero", "zero.toml")
     os.symlink("loop", "loop")
@@ -46,13 +46,13 @@ def told(monkeypatch, capsys):
     """Return a function that runs a command, which has to end with one sentence, and returns it."""
 
     def run(*words):
-        monkeypatch.setattr(sys, "argv", ["residua", *map(str, words)])
+        monkeypatch.setattr(sys, "argv", ["covaria", *map(str, words)])
         with pytest.raises(SystemExit) as left:
             cli.main()
         err = capsys.readouterr().err
         assert left.value.code in (2, 5), err
         assert err.count("\n") == 1
-        assert err.startswith("residua: ")
+        assert err.startswith("covaria: ")
         return err
 
     return run
@@ -67,8 +67,8 @@ ASSESS = ("assess", "t.csv", "-t", "y", "-l", "linear", "-m", "gcm")
      "\x00", "'' = 3", '"\\u001b" = 3'],
 )  # fmt: skip
 def test_a_file_of_settings_that_is_none_is_one_sentence(folder, told, text):
-    Path("residua.toml").write_text(text)
-    assert "residua.toml" in told(*ASSESS)
+    Path("covaria.toml").write_text(text)
+    assert "covaria.toml" in told(*ASSESS)
 
 
 @pytest.mark.parametrize("name", ["pipe.toml", "zero.toml", "loop", "folder", ""])
@@ -138,8 +138,8 @@ def test_damaged_results_of_the_paper_are_one_sentence(folder, told, file, figur
 
 
 def test_a_draw_that_is_no_draw_is_made_again(tmp_path):
-    from residua.files import checksum
-    from residua.study.draws import Draws
+    from covaria.studies.draws import Draws
+    from covaria.tables.texts import checksum
 
     path, about = tmp_path / "x.draws", {"data": "x"}
     name = Draws(path, about)._name({"seed": 1})
@@ -150,10 +150,10 @@ def test_a_draw_that_is_no_draw_is_made_again(tmp_path):
 
 
 def test_more_processes_than_tasks_are_not_started(folder, monkeypatch):
-    from residua.study import pools
+    from covaria.studies import pools
 
     asked = []
     executor = pools._executor
     monkeypatch.setattr(pools, "_executor", lambda w, n: asked.append(n) or executor(w, n))
-    residua.run_study("study.toml", store="new.sqlite", n_jobs=500)
+    covaria.run_study("study.toml", store="new.sqlite", n_jobs=500)
     assert asked == [1]

@@ -5,9 +5,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import chi2, f, ncx2, norm, t
 
-from residua import inference
-from residua.efficiency import relative_efficiency, relative_variability
-from residua.inference import (
+from covaria.efficiencies import relative_efficiency, relative_variability
+from covaria.inference import tests as inference
+from covaria.inference.tests import (
     AT_ONCE,
     SMALLEST_P,
     agreeing,

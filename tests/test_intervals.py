@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residua import assess
-from residua.inference import agreeing, correlation, interval, mean_test
+from covaria import assess
+from covaria.inference.tests import agreeing, correlation, interval, mean_test
 
 LINEAR = {"learner": "linear", "check": False}
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from residua.data import Dataset
-from residua.errors import InputError
-from residua.estimators.boosting import GradientBoosting, bags
-from residua.methods import knockoffs as module
-from residua.methods.knockoff_sampling import (
+from covaria.errors import InputError
+from covaria.learners.estimators.boosting import GradientBoosting, bags
+from covaria.methods import knockoffs as module
+from covaria.methods.knockoff_sampling import (
     CONSTRUCTIONS,
     fit_sampler,
     mvr,
@@ -20,7 +19,7 @@ from residua.methods.knockoff_sampling import (
     shrunken_correlation,
     solve_sdp,
 )
-from residua.methods.knockoffs import (
+from covaria.methods.knockoffs import (
     STATISTICS,
     Knockoffs,
     Table,
@@ -30,6 +29,7 @@ from residua.methods.knockoffs import (
     knockoff_threshold,
     lasso_coefficients,
 )
+from covaria.tables.dataset import Dataset
 
 FIXTURES = Path(__file__).parent / "fixtures"
 MATRICES = ["ar", "equal", "pair", "wishart"]

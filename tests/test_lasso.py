@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residua import InputError, draw
-from residua.data import Dataset
-from residua.methods import lasso, lasso_solver
-from residua.methods.lasso import Lasso, cross_validate, lasso_path
+from covaria import InputError, draw
+from covaria.methods import lasso, lasso_solver
+from covaria.methods.lasso import Lasso, cross_validate, lasso_path
+from covaria.tables.dataset import Dataset
 
 FIXTURES = Path(__file__).parent / "fixtures"
 CASES = pd.read_csv(FIXTURES / "r_glmnet_cases.csv").set_index("case")

@@ -5,14 +5,15 @@ import pandas as pd
 import pytest
 from joblib import Parallel, delayed
 
-import residua
-from residua import assess
-from residua.assess import prepare
-from residua.engines import Lazy, plain
-from residua.engines.lazy import lazy_predictions
-from residua.errors import InputError
-from residua.methods import get_methods
-from residua.residuals import fit_residuals
+import covaria
+from covaria import assess
+from covaria.assessment import prepare
+from covaria.errors import InputError
+from covaria.methods import get_methods
+from covaria.nuisance.engines import plain
+from covaria.nuisance.engines.lazy import lazy_predictions
+from covaria.nuisance.plan import Lazy, Task
+from covaria.nuisance.residuals import fit_residuals
 
 pytest.importorskip("torch")
 
@@ -32,7 +33,7 @@ def by_hand(plan, settings=None):
     """Return the losses of the refitted networks of a hold-out, and of the full ones, by hand."""
     data, (train, test) = plan.data, plan.folds[0]
     columns = np.arange(data.X.shape[1])
-    model = plain._fitted(plan, 0, columns, data.y, 0)
+    model = plain._fitted(plan, Task("y_given_all", 0), columns, data.y, 0)
     owned = [*(feature.columns for feature in data.features), ()]
     answers = lazy_predictions(
         model, data.X[train], data.y[train], data.X[test], owned, settings=settings
@@ -115,7 +116,7 @@ def test_weights_gaps_clusters_and_constants_are_taken():
 
 def test_a_network_that_diverges_is_named():
     with pytest.raises(InputError, match="No feature could be tested with Network"):
-        assess(*table(60), learner="network(epochs=3, lr=1e200)", methods=["lazy"])
+        assess(*table(60), learner="network(epochs=3, lr=1e99)", methods=["lazy"])
 
 
 @pytest.mark.parametrize("learner", ["linear", "boosting", "splines", "kernel", "single_index"])
@@ -158,7 +159,7 @@ def test_settings_that_make_no_sense_get_a_sentence(text, sentence):
 
 def importances(name, seed, n_rows):
     """Return the estimates of Lazy-VI and of LOCO, and how many networks were fitted."""
-    X, y = residua.draw(name, n_rows=n_rows, seed=seed)
+    X, y = covaria.draw(name, n_rows=n_rows, seed=seed)
     job = prepare(X, y, learner="network", methods="lazy,loco", splits=0.33, seed=seed)
     residuals = fit_residuals(job.plan(0))
     scores = [method.score(residuals, np.random.default_rng(0)) for method in job.methods]

@@ -16,10 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from residua import InputError, assess
-from residua.estimators.linear import LinearModel
-from residua.estimators.wrapped import prepared, sibling
-from residua.learners import LEARNERS, Boosting, Estimator, Kernel, Linear, Network, get_learner
+from covaria import InputError, assess
+from covaria.learners import LEARNERS, Boosting, Estimator, Kernel, Linear, Network, get_learner
+from covaria.learners.estimators.linear import LinearModel
+from covaria.learners.estimators.wrapped import prepared, sibling
 
 NAMES = [*LEARNERS]
 

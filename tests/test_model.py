@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from residua.errors import InputError
-from residua.model import Model, Term
-from residua.study.scenarios import SCENARIOS, scenario
+from covaria.errors import InputError
+from covaria.simulation.model import Model, Term
+from covaria.simulation.scenarios import SCENARIOS, scenario
 
 
 def test_the_same_seed_draws_the_same_table_and_another_seed_another():

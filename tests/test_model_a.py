@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-import residua
-from residua import METHODS, assess
+import covaria
+from covaria import METHODS, assess
 
 STRONG = {f"x{j}" for j in range(3, 9)}
 
@@ -20,7 +20,7 @@ def scores(chosen, support, n_features=20):
 
 def study(methods, learner, draws):
     """Return the mean of each measure for each method, in the paper's mode."""
-    model = residua.scenario("linear")
+    model = covaria.scenario("linear")
     found = {method: [] for method in methods}
     for seed in range(draws):
         X, y = model.draw(1000, seed=seed)

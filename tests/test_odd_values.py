@@ -11,10 +11,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import residua
-from residua.data import natural
-from residua.errors import InputError
-from residua.tables import read_csv, read_table, write_csv
+import covaria
+from covaria.errors import InputError
+from covaria.tables.dataset import natural
+from covaria.tables.files import read_csv, read_table, write_csv
 
 N = 40
 HALF = "\ud800"  # half a character
@@ -36,15 +36,15 @@ def a_frame(names, first=None):
 def answer(X, y=None, folder=None, **options):
     """Return the result, after it was written in every way."""
     y = noise()[:, 0] if y is None else y
-    found = residua.assess(X, y, learner="linear", methods=["gcm"], **options)
+    found = covaria.assess(X, y, learner="linear", methods=["gcm"], **options)
     assert found.table["p_value"].notna().all()
     assert str(found)
     if folder is not None:
         found.to_json(folder / "result.json")
-        assert residua.Result.from_json(folder / "result.json").features == found.features
+        assert covaria.Result.from_json(folder / "result.json").features == found.features
         write_csv(found.table, folder / "result.csv")
         assert len(read_csv(folder / "result.csv")) == len(found.table)
-        residua.write_report(found, folder / "page.html")
+        covaria.write_report(found, folder / "page.html")
     return found
 
 
@@ -163,10 +163,10 @@ def test_a_file_whose_name_is_not_utf_8_is_no_trouble(tmp_path):
     table = os.path.join(os.fsencode(tmp_path), b"caf\xe9.csv")
     with open(table, "wb") as file:
         file.write(b"a,y\n" + b"".join(b"%d,%d\n" % (k * 7 % 11, k * 3 % 17) for k in range(30)))
-    command = [sys.executable, "-m", "residua", "assess", table, "-t", "y", "-l", "linear"]
+    command = [sys.executable, "-m", "covaria", "assess", table, "-t", "y", "-l", "linear"]
     done = subprocess.run([*command, "--out", tmp_path / "out"], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert residua.Result.from_json(tmp_path / "out" / "results.json").about["source"]
+    assert covaria.Result.from_json(tmp_path / "out" / "results.json").about["source"]
 
 
 # --- blank names --------------------------------------------------------------------------------
@@ -235,6 +235,6 @@ def test_whole_numbers_that_name_columns_are_their_names():
 )
 def test_a_setting_that_would_fill_the_memory_is_refused_in_a_sentence(options, said):
     with pytest.raises(InputError) as caught:
-        residua.assess(noise(), noise()[:, 0], **{"learner": "linear", "methods": "gcm", **options})
+        covaria.assess(noise(), noise()[:, 0], **{"learner": "linear", "methods": "gcm", **options})
     assert said in str(caught.value)
     assert len(str(caught.value)) < 400

@@ -12,10 +12,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from residua.data import Dataset, Feature
-from residua.methods import METHODS as ALL_METHODS
-from residua.residuals import Residuals
-from residua.study.scenarios import CURVES, scenario
+from covaria.methods import METHODS as ALL_METHODS
+from covaria.nuisance.residuals import Residuals
+from covaria.simulation.scenarios import CURVES, scenario
+from covaria.tables.dataset import Dataset, Feature
 
 N_DRAWS = 2_000_000
 CHUNK = 100_000

@@ -5,11 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from residua import assess, draw
-from residua.assess import prepare
-from residua.quality import missed_in_common, quality_table, stray, uneven, unsettled
-from residua.residuals import fit_residuals
-from residua.unfinished import Leftover, leftover
+from covaria import assess, draw
+from covaria.assessment import prepare
+from covaria.diagnostics.quality import (
+    fold_ratio,
+    learning_curve_gap,
+    missed_in_common,
+    outlier_share,
+    quality_table,
+)
+from covaria.diagnostics.residual_checks import Leftover, leftover
+from covaria.nuisance.residuals import fit_residuals
 
 
 def confounded(n_rows=500, seed=0, waves=1.0):
@@ -75,9 +81,9 @@ def test_folds_of_equal_quality_are_even_and_others_are_not():
     X, y = confounded()
     plan = prepare(X, y, learner="linear", methods=["gcm"]).plan(0)
     residuals = fit_residuals(plan)
-    assert uneven(residuals, 2) < 1.7
+    assert fold_ratio(residuals, 2) < 1.7
     residuals.x_given_rest[residuals.fold == 1, 2] *= 3
-    assert uneven(residuals, 2) > 2
+    assert fold_ratio(residuals, 2) > 2
 
 
 def test_more_rows_would_help_where_few_made_it_worse():
@@ -85,8 +91,8 @@ def test_more_rows_would_help_where_few_made_it_worse():
     plan = prepare(X, y, methods=["gcm"]).plan(0)
     residuals = fit_residuals(plan)
     error, more = residuals.choices.errors[0], residuals.n_train / residuals.choices.n_rows - 1
-    assert unsettled(residuals, 0, error / 1.1) == pytest.approx(0.1 / more, rel=1e-6)
-    assert unsettled(residuals, 0, 2 * error) == 0
+    assert learning_curve_gap(residuals, 0, error / 1.1) == pytest.approx(0.1 / more, rel=1e-6)
+    assert learning_curve_gap(residuals, 0, 2 * error) == 0
 
 
 def test_ordinary_values_far_off_are_strays_and_outliers_are_not():
@@ -100,7 +106,7 @@ def test_ordinary_values_far_off_are_strays_and_outliers_are_not():
         z[0] = far  # the line goes on, and x does not
         table = np.column_stack([x, z])
         plan = prepare(table, x + z, learner="linear", methods=["gcm"]).plan(0)
-        shares.append(stray(fit_residuals(plan), 0))
+        shares.append(outlier_share(fit_residuals(plan), 0))
     assert shares[0] > 0.5
     assert shares[1] < 0.1
 
@@ -139,7 +145,7 @@ def test_many_rows_are_looked_at_in_part(monkeypatch):
     plan = prepare(X, y, learner="boosting", methods=["gcm"]).plan(0)
     residuals = fit_residuals(plan)
     whole = leftover(plan, residuals)
-    monkeypatch.setattr("residua.unfinished.MOST_ROWS", 600)
+    monkeypatch.setattr("covaria.diagnostics.residual_checks.MOST_ROWS", 600)
     half = leftover(plan, residuals)
     assert half.x[0] == pytest.approx(whole.x[0], rel=0.4)
     assert half.bias[0] == pytest.approx(whole.bias[0], rel=0.4)  # for all rows
@@ -206,3 +212,12 @@ def test_what_is_left_of_pcms_function_is_looked_at():
     assert left.f[0] > 0.3
     assert left.f_p[0] < 1e-6
     assert left.f_p[2] > 0.01
+
+
+def test_old_names_of_columns_are_accepted_for_one_version():
+    X, y = draw("linear", n_rows=200, seed=0)
+    quality = assess(X, y, learner="linear").quality
+    for old, new in {"unsettled": "learning_curve_gap", "uneven": "fold_ratio",
+                     "stray": "outlier_share", "off": "mean_shift"}.items():  # fmt: skip
+        with pytest.warns(DeprecationWarning, match=new):
+            assert quality[old].equals(quality[new])

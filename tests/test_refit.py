@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from residua.cli import main
-from residua.errors import InputError
-from residua.learners import Boosting
-from residua.refit import EVERYTHING, held_out_error, name_learners, refit
-from residua.stability import stability
+from covaria.cli.app import main
+from covaria.errors import InputError
+from covaria.learners import Boosting
+from covaria.selection.refit import EVERYTHING, held_out_error, name_learners, refit
+from covaria.selection.stability import stability
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +64,8 @@ def test_errors_are_those_of_selecting_and_refitting_by_hand(table):
 
 
 def test_where_nothing_is_selected_the_mean_is_predicted(table):
-    from residua.data import Dataset
-    from residua.learners import Linear
+    from covaria.learners import Linear
+    from covaria.tables.dataset import Dataset
 
     data = Dataset.from_table(*table)
     fold = (np.arange(60), np.arange(60, 90))
@@ -79,8 +79,8 @@ def test_a_column_that_does_not_vary_in_training_is_left_out(table):
     X, y = table
     fold = (np.arange(60), np.arange(60, 90))
     late = X.assign(d=np.where(np.arange(90) < 60, 1.0, X["d"]))
-    from residua.data import Dataset
-    from residua.learners import Linear
+    from covaria.learners import Linear
+    from covaria.tables.dataset import Dataset
 
     kept = np.ones(5, dtype=bool)
     with_it = held_out_error(Dataset.from_table(late, y), Linear(), kept, fold, seed=0)
@@ -105,8 +105,8 @@ def test_draws_of_the_folds_are_averaged_and_their_spread_is_shown(table):
 
 def test_our_mode_is_cross_fitted_and_corrected(table):
     """On each training part the features are those that `assess` selects there by default."""
-    from residua import assess
-    from residua.randomness import seed_of
+    from covaria import assess
+    from covaria.randomness import seed_of
 
     X, y = table
     ours = refit(X, y, learners="linear", methods="gcm", seed=4)
@@ -168,7 +168,6 @@ def test_bad_input_is_one_sentence(table):
         ({"folds": 80}, "too many"),
         ({"folds": None}, "folds=None must be"),
         ({"learners": {}}, "names none"),
-        ({"learner": "linear"}, "Did you mean 'learners'"),
         ({"method": "gcm"}, "Did you mean 'methods'"),
         ({"scheme": "folds"}, "There is no option 'scheme'"),
     ]:
@@ -177,7 +176,7 @@ def test_bad_input_is_one_sentence(table):
 
 
 def run(monkeypatch, capsys, *words):
-    monkeypatch.setattr("sys.argv", ["residua", *words])
+    monkeypatch.setattr("sys.argv", ["covaria", *words])
     with pytest.raises(SystemExit) as left:
         main()
     said = capsys.readouterr()
@@ -190,7 +189,7 @@ def test_the_command_prints_errors_and_frequencies_and_writes_files(
     path, out = tmp_path / "t.csv", tmp_path / "out"
     table[0].assign(y=table[1]).to_csv(path, index=False)
     page = tmp_path / "new folder" / "page.html"
-    words = ("stability", str(path), "--target", "y", "--learners", "linear, linear(ridge=0.1)")
+    words = ("refit", str(path), "--target", "y", "--learners", "linear, linear(ridge=0.1)")
     words += ("--report", str(page))
     code, said, _ = run(monkeypatch, capsys, *words, "--seeds", "2", "--out", str(out))
     assert code == 0
@@ -212,7 +211,7 @@ def test_the_command_keeps_clusters_together_and_weighs_rows(table, tmp_path, mo
     own = np.arange(len(X))
     full = X.assign(clinic=own // 4, w=1.0 + own % 3, y=y)
     full.to_csv(path, index=False, sep=";")
-    words = ("stability", str(path), "-t", "y", "-l", "linear", "-m", "gcm", "--json")
+    words = ("refit", str(path), "-t", "y", "-l", "linear", "-m", "gcm", "--json")
     options = ("--clusters", "clinic", "--weights", "w")
     code, said, noted = run(monkeypatch, capsys, *words, *options)
     assert code == 0
@@ -229,9 +228,9 @@ def test_the_command_keeps_clusters_together_and_weighs_rows(table, tmp_path, mo
 
 def test_a_known_table_brings_its_clusters_but_not_to_the_papers_mode(table, monkeypatch, capsys):
     X, y = table
-    monkeypatch.setattr("residua.datasets.load", lambda name: (X, y))
-    monkeypatch.setattr("residua.datasets.clusters", lambda name, X: np.arange(len(X)) // 3)
-    words = ("stability", "gas_turbine", "-l", "linear", "-m", "gcm", "--json")
+    monkeypatch.setattr("covaria.datasets.load", lambda name: (X, y))
+    monkeypatch.setattr("covaria.datasets.clusters", lambda name, X: np.arange(len(X)) // 3)
+    words = ("refit", "gas_turbine", "-l", "linear", "-m", "gcm", "--json")
     code, said, noted = run(monkeypatch, capsys, *words)
     assert code == 0
     assert "30 clusters" in noted
@@ -255,7 +254,23 @@ def test_the_command_says_what_is_missing(table, tmp_path, monkeypatch, capsys):
         ((str(path), "--target", "y", "--weights", "e"), "without gaps; mend column 'e'"),
         ((str(path), "--target", "y", "--splits", "many"), "--splits many"),
     ]:
-        code, _, err = run(monkeypatch, capsys, "stability", *words)
+        code, _, err = run(monkeypatch, capsys, "refit", *words)
         assert code == 2
         assert said in err
         assert len(err.strip().splitlines()) == 1
+
+
+def test_the_command_stability_says_what_stability_says(table, tmp_path, monkeypatch, capsys):
+    X, y = table
+    path = tmp_path / "t.csv"
+    pd.DataFrame(X).assign(y=y).to_csv(path, index=False)
+    words = ("stability", str(path), "-t", "y", "-l", "linear", "-m", "gcm", "--splits", "2")
+    code, said, _ = run(monkeypatch, capsys, *words, "--json", "--out", str(tmp_path / "out"))
+    assert code == 0
+    frame = pd.read_csv(path)
+    by_hand = stability(frame, "y", learner="linear", methods="gcm", splits=2)
+    assert json.loads(said)["table"] == by_hand.to_dict()["table"]
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {"stability.csv", "stability.json"}
+    code, said, _ = run(monkeypatch, capsys, *words, "--learners", "linear,linear(ridge=0.1)")
+    assert code == 0
+    assert "linear: Of" in said

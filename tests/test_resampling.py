@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
-from residua import resampling
-from residua.resampling import (
+from covaria.inference import resampling
+from covaria.inference.resampling import (
     POLICY,
     Shuffles,
     floor_factor,

@@ -9,12 +9,12 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from residua import assess
-from residua.assess import prepare
-from residua.engines import plain
-from residua.learners import Auto
-from residua.methods.gcm import gcm
-from residua.residuals import fit_residuals
+from covaria import assess
+from covaria.assessment import prepare
+from covaria.learners import Auto
+from covaria.methods.gcm import gcm
+from covaria.nuisance.engines import plain
+from covaria.nuisance.residuals import fit_residuals
 
 ALL = ["gcm", "loco", "dropout", "permutation"]
 
@@ -79,7 +79,7 @@ class Counting(RegressorMixin, BaseEstimator):
 
 def test_all_four_methods_take_2p_plus_1_models_a_fold(small_data):
     Counting.fits = 0
-    result = assess(*small_data, learner=Counting(), methods=ALL, splits=5)
+    result = assess(*small_data, learner=Counting(), methods=ALL, splits=5, check=False)
     assert Counting.fits == 5 * (2 * 4 + 1) == result.about["models"]
     assert result.about["fits"] == {"gcm": 40, "loco": 25, "dropout": 5, "permutation": 5}
     assert all(seconds > 0 for seconds in result.about["seconds"].values())

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residua import InputError, Result, assess
-from residua.compiling import MISSING
-from residua.report import render, summarize
+from covaria import InputError, Result, assess
+from covaria.execution.compiling import MISSING
+from covaria.report import render, summarize
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +86,6 @@ def test_quality_says_how_well_each_regression_predicts(result):
 
 @pytest.mark.parametrize(("learner", "said"), [("boosting", True), ("linear", False)])
 def test_a_missing_numba_is_said_where_it_costs_time(small_data, monkeypatch, learner, said):
-    monkeypatch.setattr("residua.compiling._missing", lambda: MISSING)
+    monkeypatch.setattr("covaria.execution.compiling._missing", lambda: MISSING)
     alerts = assess(*small_data, learner=learner, methods="gcm").alerts
     assert any("pip install numba" in alert for alert in alerts) is said

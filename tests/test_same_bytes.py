@@ -12,7 +12,7 @@ SCRIPT = """
 import hashlib, json, sys
 import numpy as np
 import pandas as pd
-import residua
+import covaria
 from sklearn.linear_model import Ridge
 
 learners, n_jobs, n = sys.argv[1].split(";"), int(sys.argv[2]), int(sys.argv[3])
@@ -24,7 +24,7 @@ y = X["c0"] + np.sin(X["c1"]) + (X["town"] == "a") + rng.normal(size=n)
 for name in learners:
     learner = Ridge() if name == "Ridge()" else name
     methods = "gcm,pcm,loco,dropout,permutation,basis_gcm" + (",lasso" if name == "linear" else "")
-    result = residua.assess(X, y, learner=learner, methods=methods, splits=3, n_jobs=n_jobs)
+    result = covaria.assess(X, y, learner=learner, methods=methods, splits=3, n_jobs=n_jobs)
     kept = result.to_dict()
     timed = {key for key in kept["about"] if "seconds" in key or key in ("cost", "n_jobs")}
     kept["about"] = {k: v for k, v in kept["about"].items() if k not in timed}

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from residua.errors import InputError
-from residua.selection import CORRECTIONS, adjust, strongest
+from covaria.errors import InputError
+from covaria.inference.corrections import CORRECTIONS, adjust, strongest
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -16,11 +16,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import residua
-from residua import METHODS, InputError, assess
-from residua.methods import Chooser
-from residua.selector import Selector, StabilitySelector
-from residua.stability import Stability
+import covaria
+from covaria import METHODS, InputError, assess
+from covaria.methods import Chooser
+from covaria.selection.selectors import Selector, StabilitySelector
+from covaria.selection.stability import Stability
 
 # The checks are about the face: a level at which some columns are kept, and quick settings.
 COMMON = {"learner": "linear", "correction": "none", "alpha": 0.9}
@@ -78,7 +78,7 @@ def rooms():
 
 @pytest.fixture(scope="module")
 def fitted(rooms):
-    return Selector(learner="linear").fit(*rooms)
+    return Selector("gcm", learner="linear").fit(*rooms)
 
 
 # What is found
@@ -110,10 +110,19 @@ def test_a_selector_says_what_assess_says(rooms, fitted):
     assert fitted.n_features_in_ == 5
 
 
+def test_by_default_the_verdict_of_assess_decides_in_sample_gcm(rooms):
+    verdict = assess(*rooms, learner="linear").only("gcm+pcm").table
+    selector = Selector(learner="linear").fit(*rooms)
+    assert selector.pvalues_.tolist() == verdict["p_value"].tolist()
+    assert Selector(learner="linear", splits="none").fit(*rooms).result_.methods == ["gcm"]
+    stable = StabilitySelector(learner="linear", folds=2).fit(*rooms)
+    assert stable.get_support().tolist() == stable.result_.table["selected"].tolist()[-5:]
+
+
 def test_a_group_of_columns_is_kept_or_dropped_as_one(rooms):
     X, y = rooms
     groups = {"building": ["type", "more"], "rest": ["age", "noise"]}
-    selector = Selector(learner="linear", feature_groups=groups).fit(X, y)
+    selector = Selector("gcm", learner="linear", feature_groups=groups).fit(X, y)
     assert selector.result_.features == ["rest", "building", "size"]
     p = selector.result_.table["p_value"].tolist()
     assert selector.pvalues_.tolist() == [p[0], p[1], p[2], p[0], p[1]]
@@ -270,7 +279,7 @@ def test_grid_search_goes_over_alpha_method_and_the_learners_own_settings(small_
 
 @pytest.mark.parametrize(
     "selector",
-    [Selector(learner=residua.learners.Linear(ridge=0.1), feature_groups={"g": ["x0", "x1"]})],
+    [Selector(learner=covaria.learners.Linear(ridge=0.1), feature_groups={"g": ["x0", "x1"]})],
 )
 def test_clones_and_pickles_find_the_same(selector, small_data):
     first = selector.fit(*small_data)
@@ -307,7 +316,7 @@ def test_weights_and_clusters_are_routed_to_it(small_data):
 def test_weights_and_clusters_change_what_is_found_as_they_do_in_assess(small_data):
     X, y = small_data
     weights, clusters = np.linspace(1, 2, 120), np.repeat(np.arange(30), 4)
-    selector = Selector(learner="linear").fit(X, y, sample_weight=weights, groups=clusters)
+    selector = Selector("gcm", learner="linear").fit(X, y, sample_weight=weights, groups=clusters)
     result = assess(X, y, learner="linear", methods="gcm", sample_weight=weights, clusters=clusters)
     assert selector.pvalues_.tolist() == result.table["p_value"].tolist()
     stable = StabilitySelector(learner="linear", splits="none")
@@ -372,9 +381,9 @@ def test_fits_that_fail_are_told(small_data):
     assert not selector.get_support()[:2].any()
 
 
-def test_residua_is_imported_without_scikit_learn():
+def test_covaria_is_imported_without_scikit_learn():
     import subprocess
     import sys
 
-    code = "import residua, sys; sys.exit('sklearn' in sys.modules)"
+    code = "import covaria, sys; sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

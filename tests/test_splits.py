@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, ShuffleSplit
 
-from residua.data import MIN_CLUSTERS, Dataset, Feature
-from residua.errors import InputError
-from residua.splits import by_appearance, describe, in_parts, make_splits
+from covaria.errors import InputError
+from covaria.nuisance.splits import by_appearance, describe, in_parts, make_splits
+from covaria.tables.dataset import MIN_CLUSTERS, Dataset, Feature
 
 
 def table(n_rows=60, y=None, **more):

@@ -9,20 +9,20 @@ from scipy.optimize import linprog
 from scipy.stats import norm
 from sklearn.linear_model import LinearRegression
 
-import residua
-from residua import InputError, assess
-from residua.data import Dataset
-from residua.randomness import seed_of
-from residua.stability import Rule, part_of, stability
-from residua.stability_bounds import (
+import covaria
+from covaria import InputError, assess
+from covaria.randomness import seed_of
+from covaria.selection.bounds import (
     folds_level,
     r_concave_bound,
     r_concave_tail,
     unimodal_bound,
     worst_case_bound,
 )
+from covaria.selection.stability import Rule, part_of, stability
+from covaria.tables.dataset import Dataset
 
-QUICK = {"learner": "linear", "splits": "none"}
+QUICK = {"learner": "linear", "methods": "gcm", "splits": "none"}
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_a_part_leaves_out_what_does_not_vary_in_it():
 def test_a_part_selects_what_assess_selects_on_its_rows(scheme, small_data):
     X, y = small_data
     options = {"learner": "linear", "correction": "none", "splits": 2}
-    found = stability(X, y, scheme=scheme, pairs=2, seed=5, **options)
+    found = stability(X, y, methods="gcm", scheme=scheme, pairs=2, seed=5, **options)
     for at, (rows, _) in enumerate(found.samples):
         seed = seed_of(5, "stability", scheme, at)
         alone = assess(X[rows], y[rows], methods="gcm", seed=seed, **options)
@@ -431,7 +431,7 @@ def test_a_useless_feature_passes_four_of_five_folds_as_often_as_computed():
 
 
 def test_the_linear_scenario_comes_out_stable():
-    X, y = residua.draw("linear", n_rows=300, seed=1)
+    X, y = covaria.draw("linear", n_rows=300, seed=1)
     found = stability(X, y, **QUICK, correction="bonferroni")
     assert {f"x{j}" for j in range(3, 9)} <= set(found.selected["gcm"])
-    assert set(found.selected["gcm"]) <= set(residua.scenario("linear").support)
+    assert set(found.selected["gcm"]) <= set(covaria.scenario("linear").support)

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residua.errors import InputError, MissingExtra
-from residua.tables import read_table
+from covaria.errors import InputError, MissingExtra
+from covaria.tables.files import read_table
 
 TABLE = pd.DataFrame({"height": [1.5, 2.25, 3.0], "count": [1, 2, 3], "kind": ["a", "b", "a"]})
 PLAIN = TABLE.to_csv(index=False)
@@ -169,7 +169,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_an_impossible_path_is_refused(tmp_path):
-    assert "Check the path" in refusal(tmp_path / ("x" * 5000 + ".csv"))
+    assert "Check the path" in refusal(tmp_path / ("x" * 1000 + ".csv"))
 
 
 @pytest.mark.parametrize("name", ["table.xlsx", "table", "table.csv.gz"])
@@ -205,7 +205,7 @@ def test_parquet_is_read_with_polars_where_pyarrow_is_not_there(tmp_path, monkey
 def test_parquet_without_a_reader_says_what_to_install(tmp_path, monkeypatch):
     path = written(tmp_path, b"PAR1", "table.parquet")
     monkeypatch.setattr(importlib.util, "find_spec", without("pyarrow", "polars"))
-    with pytest.raises(MissingExtra, match=re.escape("residua[polars]")):
+    with pytest.raises(MissingExtra, match=re.escape("covaria[polars]")):
         read_table(path)
 
 

@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from covaria.cli import app as cli
+from covaria.cli import console
+from covaria.results.result import cell_width, plain_table
 from hostile_strings import HOSTILE
-from residua import cli, console
-from residua.result import cell_width, plain_table
 
-RESIDUA = [sys.executable, "-m", "residua"]
+COVARIA = [sys.executable, "-m", "covaria"]
 COLOUR = re.compile(r"\x1b\[(?:[0-9;]*;)?3[0-7]m|\x1b\[38;5")
 
 
@@ -33,16 +34,16 @@ def folder(tmp_path, monkeypatch):
     """Return a folder to work in, with a table."""
     rows().to_csv(tmp_path / "homes.csv", index=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("RESIDUA_CONFIG", raising=False)
+    monkeypatch.delenv("COVARIA_CONFIG", raising=False)
     return tmp_path
 
 
 @pytest.fixture
-def residua(monkeypatch, capsys):
+def covaria(monkeypatch, capsys):
     """Return a function that runs a command and returns its exit code, output and errors."""
 
     def run(*words):
-        monkeypatch.setattr(sys, "argv", ["residua", *map(str, words)])
+        monkeypatch.setattr(sys, "argv", ["covaria", *map(str, words)])
         monkeypatch.setattr(cli, "_CONFIGURED", [])
         capsys.readouterr()
         with pytest.raises(SystemExit) as leaving:
@@ -62,7 +63,7 @@ def on_a_terminal(folder, *words, **environment):
     settings = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", **environment}
     settings.pop("NO_COLOR", None) if "NO_COLOR" not in environment else None
     running = subprocess.Popen(
-        [*RESIDUA, *words], cwd=folder, stdin=child, stdout=child, stderr=child, env=settings
+        [*COVARIA, *words], cwd=folder, stdin=child, stdout=child, stderr=child, env=settings
     )
     os.close(child)
     shown = b""
@@ -89,8 +90,8 @@ def test_a_terminal_has_colours_a_bar_and_the_time_left(folder):
     assert "价格" in shown
 
 
-def test_a_pipe_has_plain_lines(residua, folder):
-    _, out, err = residua(*QUICK)
+def test_a_pipe_has_plain_lines(covaria, folder):
+    _, out, err = covaria(*QUICK)
     assert "\x1b" not in out + err
 
 
@@ -140,41 +141,41 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_json_is_one_document_for_every_command(command, residua, folder):
+def test_json_is_one_document_for_every_command(command, covaria, folder):
     if command in ("report", "plot"):
-        residua(*QUICK, "--out", "out", "--quiet")
-    code, out, _ = residua(*COMMANDS[command], "--json")
+        covaria(*QUICK, "--out", "out", "--quiet")
+    code, out, _ = covaria(*COMMANDS[command], "--json")
     assert code == 0
     assert json.loads(out)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_every_command_shows_its_options(command, residua):
-    code, out, _ = residua(command, "--help")
+def test_help_of_every_command_shows_its_options(command, covaria):
+    code, out, _ = covaria(command, "--help")
     assert code == 0
     assert "--json" in out
 
 
 @pytest.mark.parametrize("command", ["assess", "efficiency", "plan", "theory", "report", "plot"])
-def test_help_shows_an_example(command, residua):
-    assert f"residua {command} " in residua(command, "--help")[1].split("Example")[1]
+def test_help_shows_an_example(command, covaria):
+    assert f"covaria {command} " in covaria(command, "--help")[1].split("Example")[1]
 
 
-def test_a_misspelt_command_or_option_gets_a_hint(residua):
-    assert "Did you mean 'assess'" in residua("asess")[2]
-    assert "--quiet" in residua("demo", "--qiet")[2]
+def test_a_misspelt_command_or_option_gets_a_hint(covaria):
+    assert "Did you mean 'assess'" in covaria("asess")[2]
+    assert "--quiet" in covaria("demo", "--qiet")[2]
 
 
 # --- stored results -----------------------------------------------------------------------------
 
 
-def test_a_stored_result_gives_the_same_page_again(residua, folder):
-    residua(*QUICK, "--out", "out")
-    code, out, _ = residua("report", "out/results.json", "again.html")
+def test_a_stored_result_gives_the_same_page_again(covaria, folder):
+    covaria(*QUICK, "--out", "out")
+    code, out, _ = covaria("report", "out/results.json", "again.html")
     assert code == 0
     assert "again.html" in out
     assert (folder / "again.html").read_bytes() == (folder / "out" / "report.html").read_bytes()
-    residua("report", "out/results.json", "titled.html", "--title", "<b>My</b> homes")
+    covaria("report", "out/results.json", "titled.html", "--title", "<b>My</b> homes")
     assert "&lt;b&gt;My&lt;/b&gt; homes" in (folder / "titled.html").read_text(encoding="utf-8")
 
 
@@ -182,15 +183,15 @@ def test_a_stored_result_gives_the_same_page_again(residua, folder):
     ("words", "said"),
     [
         (["report", "nowhere.json"], "There is no file"),
-        (["report", "homes.csv"], "does not hold a residua result"),
+        (["report", "homes.csv"], "does not hold a covaria result"),
         (["plot", "out/results.json", "x.svg", "--kind", "forrest"], "Did you mean 'forest'"),
         (["plot", "out/results.json", "x.svg", "--kind", "residuals"], "--feature"),
         (["plot", "out/results.json", "x.bmp"], "must end in"),
     ],
 )
-def test_what_cannot_be_shown_leaves_with_2(words, said, residua, folder):
-    residua(*QUICK, "--out", "out", "--quiet")
-    code, _, err = residua(*words)
+def test_what_cannot_be_shown_leaves_with_2(words, said, covaria, folder):
+    covaria(*QUICK, "--out", "out", "--quiet")
+    code, _, err = covaria(*words)
     assert code == cli.BAD_INPUT
     assert said in err
 
@@ -198,9 +199,9 @@ def test_what_cannot_be_shown_leaves_with_2(words, said, residua, folder):
 @pytest.mark.parametrize(
     "kind", ["forest", "p_values", "residuals", "quality", "cost", "efficiencies"]
 )
-def test_every_picture_can_be_drawn_from_the_shell(kind, residua, folder):
-    residua(*QUICK, "--out", "out", "--quiet")
-    code, _, err = residua("plot", "out/results.json", "x.svg", "--kind", kind, "--feature", "area")
+def test_every_picture_can_be_drawn_from_the_shell(kind, covaria, folder):
+    covaria(*QUICK, "--out", "out", "--quiet")
+    code, _, err = covaria("plot", "out/results.json", "x.svg", "--kind", kind, "--feature", "area")
     assert (code, err) == (0, "")
     assert (folder / "x.svg").read_text(encoding="utf-8").startswith("<?xml")
 
@@ -220,9 +221,9 @@ place = ["lat", "lon"]
 """
 
 
-def test_settings_come_from_a_file_and_the_line_wins(residua, folder):
-    (folder / "residua.toml").write_text(SETTINGS)
-    _, out, _ = residua("assess", "homes.csv", "--json")
+def test_settings_come_from_a_file_and_the_line_wins(covaria, folder):
+    (folder / "covaria.toml").write_text(SETTINGS)
+    _, out, _ = covaria("assess", "homes.csv", "--json")
     about = json.loads(out)["about"]
     assert (about["seed"], about["splits"], about["learner_text"][:6]) == (
         7,
@@ -230,29 +231,29 @@ def test_settings_come_from_a_file_and_the_line_wins(residua, folder):
         "Linear",
     )
     assert {row["feature"] for row in json.loads(out)["table"]} == {"area", "place", "价格"}
-    _, out, _ = residua("assess", "homes.csv", "--json", "--seed", "1")
+    _, out, _ = covaria("assess", "homes.csv", "--json", "--seed", "1")
     assert json.loads(out)["about"]["seed"] == 1
 
 
-def test_the_repeat_line_holds_what_the_file_said(residua, folder):
-    (folder / "residua.toml").write_text(SETTINGS)
-    _, out, _ = residua("assess", "homes.csv", "--out", "a", "--seed=1")
+def test_the_repeat_line_holds_what_the_file_said(covaria, folder):
+    (folder / "covaria.toml").write_text(SETTINGS)
+    _, out, _ = covaria("assess", "homes.csv", "--out", "a", "--seed=1")
     line = next(line for line in out.splitlines() if line.startswith("Repeat"))
     words = shlex.split(line.removeprefix("Repeat"))[1:]
     assert words.count("--seed=1") + words.count("--seed") == 1
     (folder / "groups.toml").write_text('place = ["lat", "lon"]')
-    (folder / "residua.toml").unlink()
-    words = ["groups.toml" if word == "residua.toml" else word for word in words]
+    (folder / "covaria.toml").unlink()
+    words = ["groups.toml" if word == "covaria.toml" else word for word in words]
     first = (folder / "a" / "results.csv").read_bytes()
-    residua(*words)
+    covaria(*words)
     assert (folder / "a" / "results.csv").read_bytes() == first
 
 
-def test_a_file_of_settings_can_be_named(residua, folder, monkeypatch):
+def test_a_file_of_settings_can_be_named(covaria, folder, monkeypatch):
     (folder / "mine.toml").write_text('learner = "linear"\ntarget = "price"')
-    assert residua("--config", "mine.toml", "assess", "homes.csv")[0] == 0
-    monkeypatch.setenv("RESIDUA_CONFIG", "mine.toml")
-    assert residua("assess", "homes.csv")[0] == 0
+    assert covaria("--config", "mine.toml", "assess", "homes.csv")[0] == 0
+    monkeypatch.setenv("COVARIA_CONFIG", "mine.toml")
+    assert covaria("assess", "homes.csv")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -264,17 +265,17 @@ def test_a_file_of_settings_can_be_named(residua, folder, monkeypatch):
         ("seed = ", "is not TOML"),
     ],
 )
-def test_a_mistake_in_the_file_is_told_in_a_sentence(text, said, residua, folder):
-    (folder / "residua.toml").write_text(text)
-    code, out, err = residua("methods")
+def test_a_mistake_in_the_file_is_told_in_a_sentence(text, said, covaria, folder):
+    (folder / "covaria.toml").write_text(text)
+    code, out, err = covaria("methods")
     assert (code, out) == (cli.BAD_INPUT, "")
-    assert err.startswith("residua: residua.toml")
+    assert err.startswith("covaria: covaria.toml")
     assert said in err
     assert err.count("\n") == 1
 
 
-def test_a_missing_file_of_settings_is_told(residua, folder):
-    code, _, err = residua("--config", "nowhere.toml", "methods")
+def test_a_missing_file_of_settings_is_told(covaria, folder):
+    code, _, err = covaria("--config", "nowhere.toml", "methods")
     assert code == cli.BAD_INPUT
     assert "nowhere.toml cannot be opened" in err
 
@@ -290,20 +291,20 @@ def test_a_missing_file_of_settings_is_told(residua, folder):
         'dask = "tcp://10.0.0.1:8786"',
     ],
 )
-def test_a_file_that_just_lies_there_writes_nothing_elsewhere(text, residua, folder, tmp_path):
+def test_a_file_that_just_lies_there_writes_nothing_elsewhere(text, covaria, folder, tmp_path):
     (folder / "linked").symlink_to(tmp_path.parent)
-    (folder / "residua.toml").write_text(text)
-    code, out, err = residua("methods")
+    (folder / "covaria.toml").write_text(text)
+    code, out, err = covaria("methods")
     assert (code, out) == (cli.BAD_INPUT, "")
-    assert "name it: residua --config residua.toml" in err
+    assert "name it: covaria --config covaria.toml" in err
     assert err.count("\n") == 1
-    assert residua("--config", "residua.toml", "methods")[0] == 0
+    assert covaria("--config", "covaria.toml", "methods")[0] == 0
 
 
-def test_a_file_that_just_lies_there_may_write_into_its_folder(residua, folder):
+def test_a_file_that_just_lies_there_may_write_into_its_folder(covaria, folder):
     text = SETTINGS.replace("[assess]", '[assess]\nout = "deep/results"')
-    (folder / "residua.toml").write_text(text)
-    assert residua("assess", "homes.csv")[0] == 0
+    (folder / "covaria.toml").write_text(text)
+    assert covaria("assess", "homes.csv")[0] == 0
     assert (folder / "deep" / "results" / "results.csv").is_file()
 
 
@@ -317,9 +318,9 @@ def test_a_file_that_just_lies_there_may_write_into_its_folder(residua, folder):
     ],
     ids=["no section", "digits", "brackets", "NUL"],
 )
-def test_a_hostile_file_of_settings_is_told_in_a_sentence(text, residua, folder):
-    (folder / "residua.toml").write_text(text)
-    code, _, err = residua("methods")
+def test_a_hostile_file_of_settings_is_told_in_a_sentence(text, covaria, folder):
+    (folder / "covaria.toml").write_text(text)
+    code, _, err = covaria("methods")
     assert code == cli.BAD_INPUT
     assert err.count("\n") == 1
 
@@ -328,14 +329,14 @@ def test_a_hostile_file_of_settings_is_told_in_a_sentence(text, residua, folder)
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdin", "/dev/fd/0"])
-def test_a_table_may_come_down_a_pipe(name, residua, folder):
+def test_a_table_may_come_down_a_pipe(name, covaria, folder):
     more = ["--target", "price", "--learner", "linear", "--json"]
     table = (folder / "homes.csv").read_bytes()
     piped = subprocess.run(
-        [*RESIDUA, "assess", name, *more], input=table, cwd=folder, capture_output=True
+        [*COVARIA, "assess", name, *more], input=table, cwd=folder, capture_output=True
     )
     assert piped.returncode == 0, piped.stderr
-    _, out, _ = residua("assess", "homes.csv", *more)
+    _, out, _ = covaria("assess", "homes.csv", *more)
     assert json.loads(piped.stdout)["table"] == json.loads(out)["table"]
 
 
@@ -348,7 +349,7 @@ def test_a_table_may_come_down_a_pipe(name, residua, folder):
     ],
 )
 def test_a_pipe_without_a_table_is_told(name, sent, said, folder):
-    words = [*RESIDUA, "assess", name, "--target", "price"]
+    words = [*COVARIA, "assess", name, "--target", "price"]
     done = subprocess.run(words, input=sent, cwd=folder, capture_output=True)
     assert done.returncode == cli.BAD_INPUT
     assert said in done.stderr.decode()
@@ -361,11 +362,11 @@ def offered(folder, *words):
     """Return what bash offers for the last word."""
     settings = {
         **os.environ,
-        "_RESIDUA_COMPLETE": "complete_bash",
-        "COMP_WORDS": " ".join(["residua", *words]),
+        "_COVARIA_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(["covaria", *words]),
         "COMP_CWORD": str(len(words)),
     }
-    done = subprocess.run(RESIDUA, cwd=folder, env=settings, capture_output=True, text=True)
+    done = subprocess.run(COVARIA, cwd=folder, env=settings, capture_output=True, text=True)
     return done.stdout.split()
 
 
@@ -384,8 +385,8 @@ def test_tab_offers_names(words, some, folder):
     assert offered(folder, *words) == some
 
 
-def test_the_completion_script_can_be_shown(residua, monkeypatch):
+def test_the_completion_script_can_be_shown(covaria, monkeypatch):
     # Else typer asks which shell it was started from, which depends on who runs the tests.
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
-    _, out, _ = residua("--show-completion", "bash")
-    assert "_RESIDUA_COMPLETE=complete_bash" in out
+    _, out, _ = covaria("--show-completion", "bash")
+    assert "_COVARIA_COMPLETE=complete_bash" in out

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from residua.assess import prepare
-from residua.estimators.wide import SparseModel
+from covaria.assessment import prepare
+from covaria.learners.estimators.wide import SparseModel
 
 LINKS = {"square": np.square, "kink": np.abs, "wave": np.cos, "sine": np.sin}
 

@@ -15,35 +15,36 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
-import residua
-from residua.engines import Outcome, plain
-from residua.errors import InputError
-from residua.study import pools
+import covaria
+from covaria.errors import InputError
+from covaria.nuisance.engines import plain
+from covaria.nuisance.plan import Outcome
+from covaria.studies import pools
 
 HAS_PROC = Path("/proc/self/stat").exists()
 ASSESS = """
 import time
 import numpy as np
-import residua
+import covaria
 class Slow:
     def fit(self, X, y):
         time.sleep(100)
     def predict(self, X):
         return X[:, 0]
 x = np.random.default_rng(0).normal(size=(60, 3))
-residua.assess(x, x[:, 0], learner=Slow(), methods="gcm", n_jobs=2)
+covaria.assess(x, x[:, 0], learner=Slow(), methods="gcm", n_jobs=2)
 """
 STABILITY = ASSESS.replace("assess(", "stability(").replace("methods=", "method=")
 STUDY = """
 import time
-import residua
+import covaria
 def slow(rng, n_rows):
     time.sleep(100 if n_rows == 60 else 0)
     return rng.normal(size=(n_rows, 3))
-model = residua.Model([1.0, 0.0, 0.0], sampler=slow, name="slow")
+model = covaria.Model([1.0, 0.0, 0.0], sampler=slow, name="slow")
 scenario = [{"name": "slow", "model": model, "n_rows": 60}]
 study = {"repeats": 4, "scenario": scenario, "learner": [{"name": "linear"}]}
-residua.run_study(study, store="study.sqlite", n_jobs=2)
+covaria.run_study(study, store="study.sqlite", n_jobs=2)
 """
 
 
@@ -140,7 +141,7 @@ def test_one_fit_alone_does_not_bring_this_process_down():
     with pytest.raises(
         InputError, match=r"No feature could be tested .* the learner's process died"
     ):
-        residua.assess(X, X["c0"], learner=Dies(), methods="loco", splits=0.5, n_jobs=2)
+        covaria.assess(X, X["c0"], learner=Dies(), methods="loco", splits=0.5, n_jobs=2)
 
 
 def test_a_cell_whose_tasks_all_die_is_given_up_and_another_is_not(monkeypatch):

@@ -12,14 +12,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import residua
-from residua import cli, plots
-from residua.assess import Job
-from residua.report import write_report
-from residua.tables import write_csv
-from residua.writing import make_room, whole, write_bytes, write_text
+import covaria
+from covaria import plots
+from covaria.assessment import Job
+from covaria.cli import app as cli
+from covaria.report import write_report
+from covaria.tables.files import write_csv
+from covaria.tables.writing import make_room, whole, write_bytes, write_text
 
-SOURCE = Path(residua.__file__).parent
+SOURCE = Path(covaria.__file__).parent
 # What writes a file anew; to print a table as CSV is something else, and so is to add a line.
 WRITERS = re.compile(
     r"""open\([^)]*["'][wx]b?["'] | \.write_(text|bytes)\( | \.to_csv\((?!index)
@@ -32,7 +33,7 @@ WRITERS = re.compile(
 def result():
     x = [0.1, 0.9, 0.3, 0.5, 0.7, 0.2, 0.8, 0.4] * 3
     frame = pd.DataFrame({"x": x, "z": [(7 * at) % 11 for at in range(24)]})
-    return residua.assess(frame, x, learner="linear", splits=2, methods="gcm")
+    return covaria.assess(frame, x, learner="linear", splits=2, methods="gcm")
 
 
 @pytest.fixture
@@ -210,8 +211,9 @@ def test_a_folder_that_cannot_be_written_is_said_before_any_fit(
         pytest.fail("a model was fitted")
 
     monkeypatch.setattr(Job, "run", fit)
-    monkeypatch.setattr(import_module("residua.refit"), "refit", fit)
-    monkeypatch.setattr(import_module("residua.study.paper.run"), "run_in_store", fit)
+    monkeypatch.setattr(import_module("covaria.selection.refit"), "refit", fit)
+    monkeypatch.setattr(import_module("covaria.selection.stability"), "stability", fit)
+    monkeypatch.setattr(import_module("covaria.paper.run"), "run_in_store", fit)
     (tmp_path / "locked").mkdir()
     touch = Path.touch
 
@@ -222,7 +224,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_any_fit(
 
     monkeypatch.setattr(Path, "touch", locked)
     words = [str(word) for word in commands(tmp_path)[name]]
-    monkeypatch.setattr(sys, "argv", ["residua", *words])
+    monkeypatch.setattr(sys, "argv", ["covaria", *words])
     with pytest.raises(SystemExit) as leaving:
         cli.main()
     said = capsys.readouterr().err

@@ -5,8 +5,8 @@ import io
 import sqlite3
 from contextlib import closing, redirect_stdout
 
-from residua.study.results import write_table
-from residua.study.store import Store, readable, task_checksum
+from covaria.studies.results import write_table
+from covaria.studies.store import Store, readable, task_checksum
 
 TINY = {
     "repeats": 10,

@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-import residua
+import covaria
 
 Array = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parent.parent
@@ -166,7 +166,7 @@ def measured(cell: Cell, run: int) -> dict[str, float]:
     X, y = table(n, np.random.default_rng([run, n, *name.encode()]), **settings)
     options = {"clusters": "cluster"} if "cluster" in X else {}
     asked = [*METHODS] if part != "levels" else ["gcm", "pcm", "gcm+pcm"]
-    result = residua.assess(X, y, learner=learner, methods=asked, seed=run, check=False, **options)
+    result = covaria.assess(X, y, learner=learner, methods=asked, seed=run, check=False, **options)
     rows = result.table[result.table["feature"] == "x"].set_index("method")
     if part != "intervals":
         return {method: float(rows.loc[method, "p_value"] < LEVEL) for method in asked}

@@ -1,51 +1,116 @@
-"""Check that imports inside residua point one way, as pyproject.toml orders them."""
+"""Check that imports inside covaria point one way.
+
+Between packages the order is that of pyproject.toml; inside a package no two modules may need each
+other. Imports by name (`import_module("covaria.…")`) count too.
+"""
 
 from __future__ import annotations
 
 import ast
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "src" / "residua"
+NAME = "covaria"
+PACKAGE = ROOT / "src" / NAME
+
+
+def layers() -> list[list[str]]:
+    """Return the packages and modules at the top, the highest row first."""
+    found: list[list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][NAME][
+        "layers"
+    ]
+    return found
+
+
+def modules() -> dict[str, Path]:
+    """Return every module by its dotted name without the package's."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imported(path: Path, known: dict[str, Path]) -> Iterator[tuple[int, str]]:
+    """Yield the line and the module of every import from covaria, those by name too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == NAME:
+            base = (node.module or "").removeprefix(NAME).removeprefix(".")
+            for alias in node.names:
+                full = f"{base}.{alias.name}".strip(".")
+                yield node.lineno, full if full in known else base
+        elif isinstance(node, ast.Import):
+            dotted = [alias.name for alias in node.names if alias.name.startswith(f"{NAME}.")]
+            yield from ((node.lineno, name.removeprefix(f"{NAME}.")) for name in dotted)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "import_module":
+            yield from ((node.lineno, name) for name in _by_name(node))
+
+
+def _by_name(call: ast.Call) -> Iterator[str]:
+    """Yield the module, or the package of modules, that a call imports by its name."""
+    for argument in call.args:
+        parts = argument.values if isinstance(argument, ast.JoinedStr) else [argument]
+        first = parts[0] if parts else None
+        if isinstance(first, ast.Constant) and str(first.value).startswith(f"{NAME}."):
+            yield str(first.value).removeprefix(f"{NAME}.").rstrip(".")
+
+
+def arrows() -> dict[str, set[str]]:
+    """Return which modules each module imports."""
+    known = modules()
+    return {
+        name: {other for _, other in imported(path, known) if other != name}
+        for name, path in known.items()
+    }
+
+
+def _wrong_way(level: dict[str, int]) -> Iterator[str]:
+    """Yield every import that points up, or at something without a layer."""
+    known = modules()
+    for name, path in known.items():
+        own = name.split(".")[0]
+        if not own:
+            continue
+        if own not in level:
+            yield f"{path}: add '{own}' to the layers in pyproject.toml"
+            continue
+        for line, other in imported(path, known):
+            top = other.split(".")[0]
+            if top and top != own and level.get(top, -1) <= level[own]:
+                yield f"{path}:{line}: '{own}' may not import '{top}'"
+
+
+def _rings() -> Iterator[str]:
+    """Yield modules of one package that need each other."""
+    needs = arrows()
+    for name in needs:
+        if _reaches(name, name, needs):
+            yield f"{name} needs itself by way of {', '.join(sorted(needs[name]))}"
+
+
+def _reaches(start: str, goal: str, needs: dict[str, set[str]]) -> bool:
+    """Return whether imports inside the goal's package lead from one module to another."""
+    package, seen, edge = goal.split(".")[0], set[str](), {start}
+    while edge:
+        further = {other for one in edge for other in needs.get(one, ())}
+        # A package's own page of names may be imported by its modules and import them in turn.
+        further = {o for o in further if o.split(".")[0] == package and o != package}
+        if goal in further:
+            return True
+        edge = further - seen
+        seen |= further
+    return False
 
 
 def main() -> int:
     """Return 0 where every import points down the layers, else 1 after naming those that do not."""
-    layers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["residua"]["layers"]
-    level = {name: at for at, row in enumerate(layers) for name in row}
-    wrong = [line for path in sorted(PACKAGE.rglob("*.py")) for line in _wrong(path, level)]
-    print("\n".join(wrong) or f"layers: {len(level)} modules, every import points down")
+    level = {name: at for at, row in enumerate(layers()) for name in row}
+    wrong = [*_wrong_way(level), *_rings()]
+    print("\n".join(wrong) or f"layers: {len(level)} doors, every import points down")
     return 1 if wrong else 0
-
-
-def _wrong(path: Path, level: dict[str, int]) -> list[str]:
-    own = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    if own == "__init__":
-        return []
-    if own not in level:
-        return [f"{path}: add '{own}' to the layers in pyproject.toml"]
-    found = []
-    for line, name in _imported(path):
-        if name not in level:
-            found.append(f"{path}:{line}: imports residua.{name}, which has no layer")
-        elif name != own and level[name] <= level[own]:
-            found.append(f"{path}:{line}: '{own}' may not import '{name}'")
-    return found
-
-
-def _imported(path: Path) -> list[tuple[int, str]]:
-    names = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "residua":
-            parts = (node.module or "").split(".")
-            here = [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]
-            names += [(node.lineno, name) for name in here]
-        elif isinstance(node, ast.Import):
-            dotted = [alias.name.split(".") for alias in node.names]
-            names += [(node.lineno, d[1]) for d in dotted if d[0] == "residua" and len(d) > 1]
-    return names
 
 
 if __name__ == "__main__":

@@ -28,12 +28,12 @@ import fuzz_tables
 import numpy as np
 from fuzz_law import Verdict
 
-import residua
+import covaria
 
 ROOT = Path(__file__).resolve().parent.parent
 STORE, PAGE = ROOT / "benchmarks" / "reliability.csv", ROOT / "docs" / "reliability.md"
 BEGIN, END = "<!-- tools/fuzz.py writes below -->", "<!-- and to here -->"
-FIELDS = ("date", "residua", "python", "part", "seed", "kind", "outcome", "class", "count", "first")
+FIELDS = ("date", "covaria", "python", "part", "seed", "kind", "outcome", "class", "count", "first")
 Tried = tuple[int, str, Verdict]
 
 
@@ -64,7 +64,7 @@ def measure(wanted: dict[str, int], seeds: list[int], most_seconds: float) -> No
     """Try so many cases of every part, the seeds in equal shares, and write the counts down."""
     lines = []
     today = dt.datetime.now(dt.UTC).date().isoformat()
-    versions = (today, residua.__version__, platform.python_version())
+    versions = (today, covaria.__version__, platform.python_version())
     until = time.monotonic() + most_seconds
     for part, count in wanted.items():
         for seed in seeds:
@@ -119,8 +119,8 @@ def _when(rows: list[dict[str, str]]) -> str:
     seeds = ", ".join(sorted({row["seed"] for row in rows}, key=int))
     first = rows[0]
     return (
-        f"{total:,} cases, {broken} of them broke the law. Seeds {seeds}; residua "
-        f"{first['residua']}, Python {first['python']}, {first['date']}."
+        f"{total:,} cases, {broken} of them broke the law. Seeds {seeds}; covaria "
+        f"{first['covaria']}, Python {first['python']}, {first['date']}."
     )
 
 

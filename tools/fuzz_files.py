@@ -24,9 +24,9 @@ from fuzz_law import TooLong, Verdict, judged
 from fuzz_tables import HOSTILE, pick
 from numpy.random import Generator
 
-import residua
-from residua import cli
-from residua.study import pools
+import covaria
+from covaria.cli import app as cli
+from covaria.studies import pools
 
 ROOT = Path(__file__).resolve().parent.parent
 # docs/cli.md: done, bad input, some fits failed, an extra is missing, cannot write.
@@ -71,10 +71,10 @@ class Originals:
         self.table = folder / "good.csv"
         frame.to_csv(self.table, index=False)
         frame.to_parquet(folder / "good.parquet")
-        result = residua.assess(frame, "y", learner="linear", methods="gcm,loco,lasso", splits=2)
+        result = covaria.assess(frame, "y", learner="linear", methods="gcm,loco,lasso", splits=2)
         result.to_json(folder / "good.json")
         (folder / "study.toml").write_text(STUDY, encoding="utf-8")
-        residua.run_study(folder / "study.toml", store=folder / "good.sqlite")
+        covaria.run_study(folder / "study.toml", store=folder / "good.sqlite")
         self.raw = {
             "CSV": self.table.read_bytes(),
             "Parquet": (folder / "good.parquet").read_bytes(),
@@ -116,7 +116,7 @@ def mutant(originals: Originals, seed: int, at: int) -> Mutant:
         raw = pick(rng, [raw, originals.old_store])
     if kind.startswith("JSON") and by_value:
         document = other_values(json.loads(raw), rng)
-        document.pop("checksum", None)  # as a forger would, and as files of residua 0.1 have none
+        document.pop("checksum", None)  # as a forger would, and as files of covaria 0.1 have none
         path.write_text(json.dumps(document), encoding="utf-8")
     elif kind.startswith("SQLite") and by_value:
         path.write_bytes(raw)
@@ -289,7 +289,7 @@ def in_this_process() -> Iterator[None]:
 
 def _run(given: Mutant) -> str:
     out, err = io.StringIO(), io.StringIO()
-    words = ["residua", *given.words]
+    words = ["covaria", *given.words]
     code: Any = 0
     with mock.patch.object(sys, "argv", words), redirect_stdout(out), redirect_stderr(err):
         try:
@@ -315,4 +315,4 @@ def _check(code: Any, out: str, err: str) -> None:
     if code not in (cli.DONE, cli.SOME_FAILED):
         told = [line for line in lines if not line.startswith(("!", "Usage:", "Try "))]
         assert len(told) == 1, f"{len(told)} sentences instead of one"
-        assert told[0].startswith(("residua: ", "Error: ")), "no sentence"
+        assert told[0].startswith(("covaria: ", "Error: ")), "no sentence"

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from residua.errors import visible
+from covaria.errors import visible
 
 # So many seconds of computing a case may take.
 MOST_SECONDS = 60.0
@@ -54,12 +54,12 @@ def judged(
 
 
 def _class_of(error: Exception) -> str:
-    """Return the error and where in residua it arose: failures of a class have one cause."""
+    """Return the error and where in covaria it arose: failures of a class have one cause."""
     if isinstance(error, AssertionError):
         return str(error).splitlines()[0][:100]
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if "/residua/" in frame.filename]
-    at = f"{Path(ours[-1].filename).name}:{ours[-1].name}" if ours else "outside residua"
+    ours = [frame for frame in frames if "/covaria/" in frame.filename]
+    at = f"{Path(ours[-1].filename).name}:{ours[-1].name}" if ours else "outside covaria"
     return f"{type(error).__name__} in {at}"
 
 

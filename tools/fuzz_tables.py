@@ -22,10 +22,10 @@ import pandas as pd
 from fuzz_law import Verdict, judged
 from numpy.random import Generator
 
-import residua
-from residua.errors import InputError, is_whole, visible
-from residua.methods import METHODS, Method
-from residua.report import page_of
+import covaria
+from covaria.errors import InputError, is_whole, visible
+from covaria.methods import METHODS, Method
+from covaria.report import page_of
 
 HOSTILE = (
     "", " ", "\n", "a\nb", "a\tb", "\r", "\x00", "\x1b[31mred\x1b[0m", "\x1b]8;;http://x\x1b\\y",
@@ -530,11 +530,11 @@ def verdict(given: Case, folder: Any) -> Verdict:
 
 
 def _answered(given: Case, folder: Any) -> str:
-    result = residua.assess(given.X, given.y, **given.options)
+    result = covaria.assess(given.X, given.y, **given.options)
     _check_numbers(result)
     path = folder / "results.json"
     result.to_json(path)
-    assert residua.Result.from_json(path) == result, "another result was read than written"
+    assert covaria.Result.from_json(path) == result, "another result was read than written"
     json.loads(path.read_text(encoding="utf-8"))
     page = page_of(result)
     assert "<script>alert" not in page, "a script stands in the page"

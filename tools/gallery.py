@@ -55,12 +55,12 @@ def run(path: Path, folder: Path) -> str:
 
 def write_tables(folder: Path) -> None:
     """Write the pages that come from elsewhere: the errata from the theory, the benchmarks."""
-    import residua
+    import covaria
 
-    found = residua.theory.errata()
+    found = covaria.theory.errata()
     rows = found[["number", "claim", "paper", "truth", "shown_by"]].values.tolist()
     lines = ["# Errata of the paper", "",
-             "Each value is computed when this site is built; `residua theory errata` prints them.",
+             "Each value is computed when this site is built; `covaria theory errata` prints them.",
              "", "| | The paper says | Value there | True value | Code |",
              "| --- | --- | --- | --- | --- |"]  # fmt: skip
     lines += [

@@ -1,7 +1,7 @@
 """Mutation scores: how many small errors, put into a module one at a time, its own tests find.
 
     python tools/mutate.py                      every module of TARGETS, 60 mutants each
-    python tools/mutate.py inference --most 0   all mutants of one module
+    python tools/mutate.py tests --most 0   all mutants of one module
     python tools/mutate.py --file some.py --name pkg.some --tests tests/test_some.py
 
 Nothing in src is touched: a mutant is a file in a temporary folder, which a finder hands out under
@@ -47,53 +47,53 @@ class Target:
 
 
 def _target(name: str, *tests: str) -> Target:
-    path = ROOT / "src" / "residua" / (name.replace(".", "/") + ".py")
-    return Target(f"residua.{name}", path, tuple(f"tests/{test}" for test in tests))
+    path = ROOT / "src" / "covaria" / (name.replace(".", "/") + ".py")
+    return Target(f"covaria.{name}", path, tuple(f"tests/{test}" for test in tests))
 
 
 TARGETS = {
     target.name.rsplit(".", 1)[-1]: target
     for target in (
-        _target("inference", "test_inference.py"),
-        _target("selection", "test_selection.py"),
+        _target("inference.tests", "test_inference.py"),
+        _target("inference.corrections", "test_selection.py"),
         _target("methods.gcm", "methods/test_gcm_by_hand.py"),
         _target("methods.pcm", "methods/test_pcm_by_hand.py"),
         _target("methods.loco", "methods/test_loco_by_hand.py"),
-        _target("splits", "test_splits.py"),
-        _target("efficiency.formulas", "efficiency/test_formulas.py"),
-        _target("resampling", "test_resampling.py"),
-        _target("encoding", "test_encoding_by_hand.py"),
+        _target("nuisance.splits", "test_splits.py"),
+        _target("efficiencies.formulas", "efficiency/test_formulas.py"),
+        _target("inference.resampling", "test_resampling.py"),
+        _target("tables.encoding", "test_encoding_by_hand.py"),
     )
 }
 
 # Mutants that do what the module does, by the reason why: "module: function: before -> after".
 SAME = {
     "an end of 0 becomes 0": (
-        "inference: agreeing: low > 0 -> low >= 0",
-        "inference: agreeing: high < 0 -> high <= 0",
+        "tests: agreeing: low > 0 -> low >= 0",
+        "tests: agreeing: high < 0 -> high <= 0",
     ),
     "a node more or less moves the quadrature by less than its error": (
-        "inference: either_p: np.polynomial.legendre.leggauss(64)"
+        "tests: either_p: np.polynomial.legendre.leggauss(64)"
         " -> np.polynomial.legendre.leggauss(65)",
-        "inference: either_p: np.polynomial.legendre.leggauss(64)"
+        "tests: either_p: np.polynomial.legendre.leggauss(64)"
         " -> np.polynomial.legendre.leggauss(63)",
     ),
     "both signs of the correlation are added up": (
-        "inference: either_p: norm.isf(least[:, None] * (at + 1) / 2)"
+        "tests: either_p: norm.isf(least[:, None] * (at + 1) / 2)"
         " -> norm.ppf(least[:, None] * (at + 1) / 2)",
     ),
     "the two ways to a non-centrality agree at 10,000": (
-        "inference: _noncentrality: statistic > 10000.0 -> statistic >= 10000.0",
-        "inference: _noncentrality: statistic > 10000.0 -> statistic > 10001.0",
-        "inference: _noncentrality: statistic > 10000.0 -> statistic > 9999.0",
+        "tests: _noncentrality: statistic > 10000.0 -> statistic >= 10000.0",
+        "tests: _noncentrality: statistic > 10000.0 -> statistic > 10001.0",
+        "tests: _noncentrality: statistic > 10000.0 -> statistic > 9999.0",
     ),
     "the root lies well inside its bracket": (
-        "inference: _noncentrality: np.sqrt(statistic) + 10 -> np.sqrt(statistic) + 11",
-        "inference: _noncentrality: np.sqrt(statistic) + 10 -> np.sqrt(statistic) + 9",
+        "tests: _noncentrality: np.sqrt(statistic) + 10 -> np.sqrt(statistic) + 11",
+        "tests: _noncentrality: np.sqrt(statistic) + 10 -> np.sqrt(statistic) + 9",
     ),
     "the interval is then made to hold its estimate, 0": (
-        "inference: _interval_of_length: return (0.0, 0.0) -> return (1.0, 0.0)",
-        "inference: _interval_of_length: return (0.0, 0.0) -> return (0.0, -1.0)",
+        "tests: _interval_of_length: return (0.0, 0.0) -> return (1.0, 0.0)",
+        "tests: _interval_of_length: return (0.0, 0.0) -> return (0.0, -1.0)",
     ),
     "columns that are all features are all of them": (
         "gcm: _products: single == columns == list(range(residuals.data.n_features))"
@@ -574,11 +574,11 @@ def _short(path: Path) -> Path:
 
 
 def _warm_up(targets: list[Target]) -> None:
-    """Import what every fork needs, but nothing of residua."""
+    """Import what every fork needs, but nothing of covaria."""
     os.chdir(ROOT)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.path.insert(0, str(ROOT / "src"))
-    heavy = HEAVY if any(target.name.startswith("residua.") for target in targets) else ()
+    heavy = HEAVY if any(target.name.startswith("covaria.") for target in targets) else ()
     for name in ("pytest", *heavy):
         importlib.import_module(name)
 

@@ -27,10 +27,10 @@ def main() -> None:
     if chromium is None:
         sys.exit("There is no chromium: apt-get install chromium.")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as started:
-        shown = on_a_terminal(["residua", "demo", "--out", "residua-demo"], Path(folder))
-        report = Path(folder) / "residua-demo" / "report.html"
+        shown = on_a_terminal(["covaria", "demo", "--out", "covaria-demo"], Path(folder))
+        report = Path(folder) / "covaria-demo" / "report.html"
         terminal = Path(folder) / "terminal.html"
-        terminal.write_text(as_page("$ residua demo\n" + shown), encoding="utf-8")
+        terminal.write_text(as_page("$ covaria demo\n" + shown), encoding="utf-8")
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         photograph(browser, report, DOCS / "report.png", height=1500)
         photograph(browser, terminal, DOCS / "terminal.png", selector="pre")

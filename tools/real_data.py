@@ -18,11 +18,13 @@ from typing import Any
 
 import pandas as pd
 
-import residua
-from residua import datasets
-from residua.refit import Refit
-from residua.study import real, real_items, real_page
-from residua.study.published import PUBLISHED
+import covaria
+from covaria import datasets
+from covaria.paper import real_page
+from covaria.paper import real_tables as real
+from covaria.paper import statements as real_items
+from covaria.paper.published import PUBLISHED
+from covaria.selection.refit import Refit
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "results" / "real"
@@ -65,7 +67,7 @@ def _sign(part: str, asked: argparse.Namespace) -> None:
     how = {
         "command": "python tools/real_data.py " + " ".join(sys.argv[1:]),
         "seed": asked.seed,
-        "version": residua.__version__,
+        "version": covaria.__version__,
         "python": platform.python_version(),
     }
     about.setdefault(part, {}).update(dict.fromkeys(_names(asked, part), how))

@@ -4,7 +4,7 @@
 
 Every run is a line of benchmarks/validity.csv, so that an interrupted measurement goes on where
 it stopped; the page is written from that file. Rivals run in .venv-rivals, and the real tables
-are taken from RESIDUA_DATA; what is missing is left out and said to be.
+are taken from COVARIA_DATA; what is missing is left out and said to be.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from validity_nulls import FRESH, NULLS, OTHERS
 
-import residua
+import covaria
 
 Array = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,7 +63,7 @@ def null_run(cell: str, n: int, who: str, run: int) -> dict[str, float]:
     """Return the p-values of a feature that says nothing, and whether an alarm was raised."""
     draw = (NULLS | OTHERS | FRESH)[cell]
     X, y = draw(n, np.random.default_rng([run, n, *cell.encode()]))
-    result = residua.assess(X, y, learner=LEARNERS[who], seed=run)
+    result = covaria.assess(X, y, learner=LEARNERS[who], seed=run)
     p = result.table[result.table["feature"] == "x0"].set_index("method")["p_value"]
     alarms = result.quality.set_index(["regression", "feature"])["alarm"]
     return {
@@ -86,7 +86,7 @@ def table_of(cell: str, n: int, run: int) -> tuple[Array, Array, list[int]]:
         X = rng.normal(size=(n, 10))
         y = 0.4 * X[:, 0] ** 2 + np.cos(2 * X[:, 1]) + np.abs(X[:, 2]) + rng.normal(size=n)
         return X, y, [0, 1, 2]
-    model = residua.scenario(cell)
+    model = covaria.scenario(cell)
     frame, target = model.draw(n, seed=run)
     useful = [frame.columns.get_loc(name) for name in model.support]
     return frame.to_numpy(), target.to_numpy(), useful
@@ -95,7 +95,7 @@ def table_of(cell: str, n: int, run: int) -> tuple[Array, Array, list[int]]:
 def power_run(cell: str, n: int, who: str, run: int) -> dict[str, float]:
     """Return the share of useful features that each test finds at .05, and of others as "alarm"."""
     X, y, useful = table_of(cell, n, run)
-    result = residua.assess(X, y, learner=POWER_LEARNERS[who], seed=run, check=False)
+    result = covaria.assess(X, y, learner=POWER_LEARNERS[who], seed=run, check=False)
     found = result.table.pivot(index="feature", columns="method", values="p_value") < LEVEL
     found = found.reindex([f"x{j}" for j in range(X.shape[1])])
     recall = found.iloc[useful].mean()
@@ -110,8 +110,8 @@ def power_run(cell: str, n: int, who: str, run: int) -> dict[str, float]:
 
 def flip_run(cell: str, n: int, who: str, run: int) -> dict[str, float]:
     """Return the features that the verdict selects with a seed, as a number in binary."""
-    X, y = residua.datasets.load(cell)
-    result = residua.assess(X, y, seed=run, repeats=5, check=False)
+    X, y = covaria.datasets.load(cell)
+    result = covaria.assess(X, y, seed=run, repeats=5, check=False)
     chosen = result.table[result.table["method"] == "gcm+pcm"]["selected"].tolist()
     code = sum(2**j for j, selected in enumerate(chosen) if selected)
     return {"gcm": float(len(chosen)), "pcm": 0.0, "both": float(code), "alarm": 0.0}
@@ -134,7 +134,7 @@ def tasks(parts: Iterable[str], runs: int) -> Iterator[Task]:
                 (c, 500 if c == "friedman" else 1000, w) for c in POWER for w in POWER_LEARNERS
             ]
             yield from ((part, c, n, w, r) for r in range(runs) for c, n, w in cells)
-        if part == "flips" and hasattr(residua, "datasets") and os.environ.get("RESIDUA_DATA"):
+        if part == "flips" and hasattr(covaria, "datasets") and os.environ.get("COVARIA_DATA"):
             yield from ((part, c, 0, "auto", r) for c in REAL for r in range(SEEDS))
 
 
@@ -321,7 +321,7 @@ def alarms_table(lines: list[dict[str, str]]) -> Iterator[str]:
 def rivals_table(lines: list[dict[str, str]]) -> Iterator[str]:
     """Yield what rivals do with the same nulls."""
     rivals = sorted({line["who"] for line in lines if line["part"] == "rivals"})
-    yield from head(["null", "n", *rivals, "runs", "residua, auto: gcm+pcm"])
+    yield from head(["null", "n", *rivals, "runs", "covaria, auto: gcm+pcm"])
     for cell in NULLS:
         for n in SIZES:
             theirs = [select(lines, part="rivals", cell=cell, n=n, who=who) for who in rivals]
@@ -382,7 +382,7 @@ def _flips(found: Array) -> list[str]:
 
 HEAD = f"""# Are the p-values right, and do the tests see?
 
-Written by `make validity` from benchmarks/validity.csv, with residua {residua.__version__}; run r
+Written by `make validity` from benchmarks/validity.csv, with covaria {covaria.__version__}; run r
 of a cell takes seed r. Every null below has one feature that says nothing about y given the rest,
 though both may follow the same function of the rest (tools/validity_nulls.py). A test at .05 should
 reject it in .05 of the runs. Behind ± stands the Monte-Carlo standard error. "alarm" is the share

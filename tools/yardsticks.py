@@ -1,4 +1,4 @@
-"""Measure residua on designs that others published, beside the rates they report: yardsticks.md.
+"""Measure covaria on designs that others published, beside the rates they report: yardsticks.md.
 
     python tools/yardsticks.py [--runs 20] [--only semi,chamma_linear] [--learner auto]
     python tools/yardsticks.py --page
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from yardstick_designs import DESIGNS, Array, Design
 
-import residua
+import covaria
 
 ROOT = Path(__file__).resolve().parent.parent
 STORE, PAGE = ROOT / "benchmarks" / "yardsticks.csv", ROOT / "docs" / "yardsticks.md"
@@ -68,7 +68,7 @@ def measure_one(design: Design, learner: str, run: int) -> list[Line]:
     names = [f"x{j}" for j in range(X.shape[1])]
     groups = {"all others": names[1:]} if design.only_first else None
     start = time.process_time()
-    result = residua.assess(X, y, learner=learner, groups=groups, seed=run)
+    result = covaria.assess(X, y, learner=learner, groups=groups, seed=run)
     seconds = time.process_time() - start
     counted = names[:1] if design.only_first else names
     is_useful = useful[: len(counted)]
@@ -210,7 +210,7 @@ def row(cells: Iterable[str]) -> str:
 def table(source: str, lines: Sequence[Line]) -> Iterator[str]:
     """Yield the table of a source: a row a design and learner."""
     designs = [design for design in DESIGNS.values() if design.source == source]
-    titles = ["design", *designs[0].published, "residua", *METHODS]
+    titles = ["design", *designs[0].published, "covaria", *METHODS]
     titles += ["warned; alarmed", "CPU s", "runs"]
     yield row(titles)
     yield "|" + "---|" * len(titles)
@@ -241,8 +241,8 @@ def choices(source: str) -> list[str]:
 
 HEAD = f"""# How does it do where others measured?
 
-Written by `python tools/yardsticks.py` from benchmarks/yardsticks.csv, with residua
-{residua.__version__}; the designs are in tools/yardstick_designs.py, and run r takes seed r. A cell
+Written by `python tools/yardsticks.py` from benchmarks/yardsticks.csv, with covaria
+{covaria.__version__}; the designs are in tools/yardstick_designs.py, and run r takes seed r. A cell
 has the type-I error over the columns that say nothing of y given the others, then the power over
 those that do: the share with p < {LEVEL} before any correction (`p_value`). Behind ± stands the
 Monte-Carlo standard error: between runs, or the binomial one with a success and a failure added if

@@ -6,11 +6,11 @@ reads back as it was; and a paragraph to paste.
 
 import os
 
-import residua
-from residua.report.words import methods_paragraph
+import covaria
+from covaria.report.words import methods_paragraph
 
-X, y = residua.draw("additive", n_rows=400, seed=0)
-result = residua.assess(X, y, learner="splines")
-page = residua.write_report(result, os.devnull)
+X, y = covaria.draw("additive", n_rows=400, seed=0)
+result = covaria.assess(X, y, learner="splines")
+page = covaria.write_report(result, os.devnull)
 result.to_json(os.devnull)
 print(methods_paragraph(result))

@@ -7,13 +7,13 @@ useless. Tested as one, they are what matters.
 import numpy as np
 import pandas as pd
 
-import residua
+import covaria
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame({"metres": rng.normal(size=500), "rooms": rng.normal(size=500)})
 X["feet"] = 3.28 * X["metres"] + 0.02 * rng.normal(size=500)
 y = X["metres"] + rng.normal(size=500)
-print(residua.assess(X, y, learner="linear"))
+print(covaria.assess(X, y, learner="linear"))
 print()
 size = {"size": ["metres", "feet"]}
-print(residua.assess(X, y, learner="linear", groups=size))
+print(covaria.assess(X, y, learner="linear", groups=size))

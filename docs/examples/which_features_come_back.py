@@ -3,10 +3,10 @@
 Select on each of five training parts, and keep what is selected in at least four of them.
 """
 
-import residua
-from residua import plots
+import covaria
+from covaria import plots
 
-X, y = residua.draw("linear", n_rows=400, seed=0, noise=2.0)
-found = residua.stability(X, y, method=["gcm", "loco"], learner="linear")
+X, y = covaria.draw("linear", n_rows=400, seed=0, noise=2.0)
+found = covaria.stability(X, y, method=["gcm", "loco"], learner="linear")
 print(found)
 plots.save(plots.stability(found), "stability.svg")

@@ -1,16 +1,16 @@
 """Which features drive diabetes a year on?
 
 442 patients, ten measurements, and how far the disease had progressed a year later. Which of the
-ten tell something that the other nine do not?
+ten matter given the other nine?
 """
 
 from sklearn.datasets import load_diabetes
 
-import residua
-from residua import plots
+import covaria
+from covaria import plots
 
 frame = load_diabetes(as_frame=True, scaled=False).frame.rename(columns={"target": "progression"})
-result = residua.assess(frame, "progression", learner="boosting", methods=["gcm", "loco"])
+result = covaria.assess(frame, "progression")
 print(result)
 plots.save(plots.forest(result, "gcm"), "diabetes_effects.svg")
 plots.save(plots.residuals(result, "bmi"), "diabetes_bmi.svg")

@@ -4,12 +4,12 @@ The scores of a result carry their own efficiency: an ARE of 3 says that LOCO ne
 each row of GCM.
 """
 
-import residua
-from residua import plots
+import covaria
+from covaria import plots
 
-X, y = residua.draw("linear", n_rows=800, seed=0, noise=1.0)
-result = residua.assess(X, y, learner="linear", methods=["gcm", "loco"])
-table = residua.efficiency(result)
+X, y = covaria.draw("linear", n_rows=800, seed=0, noise=1.0)
+result = covaria.assess(X, y, learner="linear", methods=["gcm", "loco"])
+table = covaria.efficiency(result)
 seen = table[table["are"].notna()]
 print(seen[["feature", "are", "low", "high", "assumption_a", "advice"]].to_string(index=False))
 plots.save(plots.efficiencies(table), "rows.svg")

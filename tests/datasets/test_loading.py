@@ -14,11 +14,11 @@ from urllib.request import Request
 
 import pytest
 
-from residua import datasets
-from residua.datasets import download, places
-from residua.datasets.cleaning import only_columns
-from residua.datasets.entries import ENTRIES, Entry
-from residua.errors import InputError
+from covaria import datasets
+from covaria.datasets import download, places
+from covaria.datasets.cleaning import only_columns
+from covaria.datasets.entries import ENTRIES, Entry
+from covaria.errors import InputError
 
 TABLE = b"a,b,y\n" + b"".join(b"%d,%d,%d\n" % (i, i * i, i % 7) for i in range(40))
 WIDE = b'who,a,b,y\n"Ann, B",1,2,3\n'
@@ -132,8 +132,8 @@ def server():
 def cache(tmp_path, monkeypatch):
     """Return an empty cache; there is no folder of the user's own."""
     folder = tmp_path / "cache"
-    monkeypatch.setenv("RESIDUA_CACHE", str(folder))
-    monkeypatch.delenv("RESIDUA_DATA", raising=False)
+    monkeypatch.setenv("COVARIA_CACHE", str(folder))
+    monkeypatch.delenv("COVARIA_DATA", raising=False)
     monkeypatch.delenv("http_proxy", raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     return folder
@@ -251,7 +251,7 @@ def test_a_cache_that_cannot_be_written_costs_only_the_next_download(
     server, tmp_path, monkeypatch, cache
 ):
     (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setenv("RESIDUA_CACHE", str(tmp_path / "file" / "cache"))
+    monkeypatch.setenv("COVARIA_CACHE", str(tmp_path / "file" / "cache"))
     X, _ = load_from(monkeypatch, f"{server}/table.csv")
     assert X.shape == (40, 2)
 
@@ -268,7 +268,7 @@ def test_the_users_own_folder_comes_first(tmp_path, cache, monkeypatch):
     own = tmp_path / "own"
     own.mkdir()
     (own / "tiny.csv").write_bytes(TABLE)
-    monkeypatch.setenv("RESIDUA_DATA", str(own))
+    monkeypatch.setenv("COVARIA_DATA", str(own))
     X, _ = load_from(monkeypatch, "http://127.0.0.1:9/never-asked")
     assert X.shape == (40, 2)
     (own / "tiny.csv").write_bytes(TABLE.replace(b"1", b"2"))
@@ -285,7 +285,7 @@ def test_a_wide_file_of_the_users_own_is_narrowed_before_it_is_checked(
 ):
     assert only_columns(WIDE, ("a", "b", "y")) == b"a,b,y\n1,2,3\n"
     (tmp_path / "tiny.csv").write_bytes(WIDE)
-    monkeypatch.setenv("RESIDUA_DATA", str(tmp_path))
+    monkeypatch.setenv("COVARIA_DATA", str(tmp_path))
     X, _ = load_from(monkeypatch, "http://127.0.0.1:9/", **NARROW)
     assert list(X.columns) == ["a", "b"]
     (tmp_path / "tiny.csv").write_bytes(WIDE.replace(b"1", b"4"))  # a newer snapshot
@@ -329,15 +329,15 @@ def test_without_a_home_the_cache_is_among_temporary_files(monkeypatch):
     def nobody():
         raise RuntimeError("Could not determine home directory.")
 
-    for name in ("RESIDUA_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+    for name in ("COVARIA_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("pathlib.Path.home", nobody)
-    assert places.cache_folder() == Path(tempfile.gettempdir()) / "residua"
+    assert places.cache_folder() == Path(tempfile.gettempdir()) / "covaria"
 
 
 def test_a_table_without_a_row_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "tiny.csv").write_bytes(b"a,b,y\n")
-    monkeypatch.setenv("RESIDUA_DATA", str(tmp_path))
+    monkeypatch.setenv("COVARIA_DATA", str(tmp_path))
     monkeypatch.setitem(ENTRIES, "tiny", an_entry("http://127.0.0.1:9/"))
     with pytest.raises(InputError, match="no complete row"):
         datasets.load("tiny", check=False)
@@ -349,7 +349,7 @@ def test_without_download_only_this_machine_is_looked_at(cache, monkeypatch):
 
 
 def test_a_folder_that_is_not_there_is_said(cache, monkeypatch, tmp_path):
-    monkeypatch.setenv("RESIDUA_DATA", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("COVARIA_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match="is not a folder"):
         datasets.load("boston", download=False)
 

@@ -8,12 +8,12 @@ import pytest
 from scipy.signal import lfilter
 from typer.testing import CliRunner
 
-import residua
-from residua import datasets
-from residua.cli import app
-from residua.datasets.cleaning import cleaned, only_columns
-from residua.datasets.entries import ENTRIES
-from residua.errors import InputError
+import covaria
+from covaria import datasets
+from covaria.cli.app import app
+from covaria.datasets.cleaning import cleaned, only_columns
+from covaria.datasets.entries import ENTRIES
+from covaria.errors import InputError
 
 SIZES = {
     "airbnb_quebec": (1906, 11),
@@ -82,8 +82,8 @@ def test_a_file_with_other_columns_is_one_sentence():
 
 def test_the_command_lists_origin_licence_and_size(monkeypatch, tmp_path):
     cli = CliRunner()
-    monkeypatch.setenv("RESIDUA_CACHE", str(tmp_path))
-    monkeypatch.delenv("RESIDUA_DATA", raising=False)
+    monkeypatch.setenv("COVARIA_CACHE", str(tmp_path))
+    monkeypatch.delenv("COVARIA_DATA", raising=False)
     shown = cli.invoke(app, ["datasets"])
     assert shown.exit_code == 0
     assert "CC BY 4.0" in shown.stdout
@@ -140,7 +140,7 @@ def test_weeks_as_clusters_keep_gcm_near_its_level_and_hours_as_rows_do_not(auto
         X = pd.DataFrame({"x": z + x, "z": z, "other": other})
         weeks = datasets.clusters("gas_turbine_2013", X)
         for name, clusters in (("weeks", weeks), ("hours", None)):
-            found = residua.assess(
+            found = covaria.assess(
                 X, z + other + y, learner="linear", methods="gcm", clusters=clusters, seed=seed,
                 check=False,
             )  # fmt: skip

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import residua
-from residua import InputError, Model, assess
-from residua.efficiency.empirical import (
+import covaria
+from covaria import InputError, Model, assess
+from covaria.efficiencies.empirical import (
     Leftovers,
     assumption_a,
     interval,
@@ -32,7 +32,7 @@ def result():
 
 @pytest.fixture(scope="module")
 def table(result):
-    return residua.efficiency(result)
+    return covaria.efficiency(result)
 
 
 def test_it_has_a_row_for_every_feature_and_pair(table):
@@ -55,7 +55,7 @@ def test_it_has_a_row_for_every_feature_and_pair(table):
 
 def test_it_is_what_the_linear_theorem_says(table):
     own = table[(table["method"] == "gcm") & (table["rival"] == "loco")].set_index("feature")
-    theory = residua.theory.table(linear_model()).set_index("feature")
+    theory = covaria.theory.table(linear_model()).set_index("feature")
     for name in ("x1", "x2"):
         assert own.loc[name, "are"] == pytest.approx(theory.loc[name, "are_gcm_loco"], rel=0.1)
         assert own.loc[name, "assumption_a"] == pytest.approx(theory.loc[name, "A_ratio"], rel=0.1)
@@ -83,7 +83,7 @@ def test_the_advice_is_in_words(table):
 
 def test_gcm_is_told_to_be_blind_to_an_even_effect():
     X, y = Model([lambda x: x**2, lambda x: x], noise=0.5).draw(1000, seed=0)
-    found = residua.efficiency(assess(X, y, learner="splines", methods=BOTH))
+    found = covaria.efficiency(assess(X, y, learner="splines", methods=BOTH))
     assert found["advice"].iloc[0].startswith("GCM is blind here")
     assert found["are"].iloc[0] < 0.2
 
@@ -106,13 +106,13 @@ def test_the_influence_is_that_of_a_changed_weight():
 
 
 def test_the_bootstrap_agrees_with_the_delta_method(result):
-    delta = residua.efficiency(result).iloc[0]
-    drawn = residua.efficiency(result, bootstrap=2000, seed=1).iloc[0]
+    delta = covaria.efficiency(result).iloc[0]
+    drawn = covaria.efficiency(result, bootstrap=2000, seed=1).iloc[0]
     assert drawn["are"] == delta["are"]
     assert drawn[["low", "high"]].tolist() == pytest.approx(
         delta[["low", "high"]].tolist(), rel=0.05
     )
-    again = residua.efficiency(result, bootstrap=2000, seed=1).iloc[0]
+    again = covaria.efficiency(result, bootstrap=2000, seed=1).iloc[0]
     assert again["low"] == drawn["low"]
 
 
@@ -122,11 +122,11 @@ COVERAGE = {"fast": (60, 4000), "slow": (400, 20_000)}
 def coverage(runs, n_rows):
     """Return how often the intervals of the ARE and of (A) cover the theory, over two features."""
     model = linear_model()
-    theory = residua.theory.table(model).set_index("feature")
+    theory = covaria.theory.table(model).set_index("feature")
     hits = {"are": 0, "assumption_a": 0}
     for seed in range(runs):
         X, y = model.draw(n_rows, seed=seed)
-        found = residua.efficiency(
+        found = covaria.efficiency(
             assess(X, y, learner="linear", methods=BOTH, seed=seed)
         ).set_index("feature")
         for name in ("x1", "x2"):
@@ -173,7 +173,7 @@ def test_heavy_tails_are_flagged_in_nine_of_ten_runs(name):
 
 def test_the_flag_is_in_the_table_and_in_the_advice():
     X, y = Model([lambda x: x**3, lambda x: x], noise=0.1).draw(1000, seed=0)
-    row = residua.efficiency(assess(X, y, learner="splines(df=8)", methods=BOTH)).iloc[0]
+    row = covaria.efficiency(assess(X, y, learner="splines(df=8)", methods=BOTH)).iloc[0]
     assert row["flag"] == "heavy tails"
     assert "rough" in row["advice"]
 
@@ -203,23 +203,23 @@ def test_groups_and_classes_have_an_efficiency_and_no_assumption():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(400, 4)), columns=list("abcd"))
     y = X["a"] + X["b"] + rng.normal(size=400)
-    found = residua.efficiency(
+    found = covaria.efficiency(
         assess(X, y, learner="linear", methods=BOTH, groups={"ab": ["a", "b"]})
     )
     row = found[found["feature"] == "ab"].iloc[0]
     assert np.isfinite(row["are"])
     assert np.isnan(row["assumption_a"])
-    classes = residua.efficiency(assess(X, y > 0, learner="linear", methods=BOTH))
+    classes = covaria.efficiency(assess(X, y > 0, learner="linear", methods=BOTH))
     assert classes["assumption_a"].isna().all()
 
 
 def test_what_cannot_be_compared_gets_one_sentence(result):
     with pytest.raises(InputError, match="two tests"):
-        residua.efficiency(result.only("gcm"))
+        covaria.efficiency(result.only("gcm"))
     with pytest.raises(InputError, match="bootstrap"):
-        residua.efficiency(result, bootstrap=-1)
+        covaria.efficiency(result, bootstrap=-1)
     with pytest.raises(InputError, match="confidence"):
-        residua.efficiency(result, confidence=2)
+        covaria.efficiency(result, confidence=2)
 
 
 def test_an_interval_of_a_constant_influence_is_a_point():

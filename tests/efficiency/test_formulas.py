@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from residua.efficiency import formulas
-from residua.efficiency.moments import Moments
+from covaria.efficiencies import formulas
+from covaria.efficiencies.moments import Moments
 
 INF, NAN = math.inf, math.nan
 

@@ -10,10 +10,10 @@ from scipy.integrate import quad
 from scipy.special import expit, ndtr
 from scipy.stats import norm
 
-from residua.efficiency import theory
-from residua.errors import InputError
-from residua.model import Model, Term
-from residua.study.scenarios import scenario
+from covaria.efficiencies import theory
+from covaria.errors import InputError
+from covaria.simulation.model import Model, Term
+from covaria.simulation.scenarios import scenario
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "oracle_are.csv"
 

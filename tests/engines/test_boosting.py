@@ -10,11 +10,12 @@ import pytest
 from numba import njit
 
 from as_plain import by_task
-from residua.assess import prepare
-from residua.engines import Task, boosting, boosting_kernels, boosting_parts, plain
-from residua.estimators import boosting as estimator
-from residua.estimators.boosting import GradientBoosting
-from residua.learners import Boosting, Linear
+from covaria.assessment import prepare
+from covaria.learners import Boosting, Linear
+from covaria.learners.estimators import boosting as estimator
+from covaria.learners.estimators.boosting import GradientBoosting
+from covaria.nuisance.engines import boosting, boosting_kernels, boosting_parts, plain
+from covaria.nuisance.plan import Task
 
 ALL = ["gcm", "loco", "dropout", "permutation"]
 TOLERANCE = 1e-8

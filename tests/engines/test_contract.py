@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from as_plain import assert_as_plain, by_task
-from residua.assess import prepare
-from residua.engines import plain, surfaces
-from residua.fitting import ENGINES, engine_for
-from residua.learners import Boosting, Kernel, Linear, Mean, Network, Ridge, Splines, Surfaces
-from residua.residuals import gather
+from covaria.assessment import prepare
+from covaria.learners import Boosting, Kernel, Linear, Mean, Network, Ridge, Splines, Surfaces
+from covaria.nuisance.engines import plain, surfaces
+from covaria.nuisance.fit import ENGINES, engine_for
+from covaria.nuisance.residuals import gather
 
 METHODS = "gcm,loco,dropout,permutation"
 LAZY = ",lazy"
@@ -90,7 +90,7 @@ def methods_for(learner, kind):
 
 
 def p_values(method, residuals):
-    from residua.inference import mean_test
+    from covaria.inference.tests import mean_test
 
     degrees = method.degrees(residuals) if method.degrees else None
     scores = method.score(residuals, np.random.default_rng(0))

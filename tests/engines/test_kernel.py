@@ -9,16 +9,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
 
-from residua.assess import prepare
-from residua.data import Dataset
-from residua.engines import Plan, kernel, kernel_nodes, plain
-from residua.engines.kernel_nodes import Swap
-from residua.engines.kernel_solver import Columns, pairs_without, positive_quantiles
-from residua.errors import InputError
-from residua.estimators import kernel as estimators
-from residua.estimators.kernel import gaussian_kernel, sigest
-from residua.learners import Kernel
-from residua.splits import make_splits
+from covaria.assessment import prepare
+from covaria.errors import InputError
+from covaria.learners import Kernel
+from covaria.learners.estimators import kernel as estimators
+from covaria.learners.estimators.kernel import gaussian_kernel, sigest
+from covaria.nuisance.engines import kernel, kernel_nodes, plain
+from covaria.nuisance.engines.kernel_nodes import Swap
+from covaria.nuisance.engines.kernel_solver import Columns, pairs_without, positive_quantiles
+from covaria.nuisance.plan import Plan
+from covaria.nuisance.splits import make_splits
+from covaria.tables.dataset import Dataset
 
 ALL = frozenset({"y_given_all", "y_given_rest", "x_given_rest", "y_dropped", "y_permuted"})
 NEEDS = [

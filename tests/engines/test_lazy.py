@@ -9,9 +9,11 @@ import pytest
 from sklearn.linear_model import Ridge
 from threadpoolctl import threadpool_limits
 
-import residua
-from residua.engines import Lazy, lazy
-from residua.engines.lazy import (
+import covaria
+from covaria.errors import InputError
+from covaria.learners.estimators.network import NeuralNetwork
+from covaria.nuisance.engines import lazy
+from covaria.nuisance.engines.lazy import (
     ALPHAS,
     Full,
     Refit,
@@ -21,8 +23,7 @@ from residua.engines.lazy import (
     lazy_predictions,
     left_out_losses,
 )
-from residua.errors import InputError
-from residua.estimators.network import NeuralNetwork
+from covaria.nuisance.plan import Lazy
 
 torch = pytest.importorskip("torch")
 
@@ -324,7 +325,7 @@ def test_a_penalty_that_makes_no_sense_is_refused(choose):
 
 
 def test_all_features_take_less_than_half_of_as_many_explicit_regressions():
-    X, y = residua.draw("additive", n_rows=1000, seed=0)
+    X, y = covaria.draw("additive", n_rows=1000, seed=0)
     train, test, y = X.to_numpy()[:670], X.to_numpy()[670:], y.to_numpy()[:670]
     model = NeuralNetwork(epochs=20).fit(train, y)
     owned = [(j,) for j in range(20)]

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from as_plain import assert_as_plain, by_task
-from residua.assess import prepare
-from residua.engines import linear, plain
-from residua.learners import Linear, Ridge
+from covaria.assessment import prepare
+from covaria.learners import Linear, Ridge
+from covaria.nuisance.engines import linear, plain
 
 KINDS = [Linear(), Linear(ridge=3.0), Ridge(ridge=3.0)]
 

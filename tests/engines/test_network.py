@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residua.assess import prepare
-from residua.conclude import conclude
-from residua.engines import network, plain
-from residua.learners import Linear, Network
-from residua.residuals import gather
+from covaria.assessment import prepare
+from covaria.learners import Linear, Network
+from covaria.nuisance.engines import network, plain
+from covaria.nuisance.residuals import gather
+from covaria.results.conclusion import conclude
 
 pytest.importorskip("torch")
 
@@ -163,7 +163,7 @@ def test_constant_and_duplicate_columns_are_alike():
 
 def test_a_loss_beyond_all_bounds_is_reported_as_plain_does():
     X, y = numbers()
-    plan = plan_of(X, y, Network(lr=1e300), ["loco"], splits=0.3)
+    plan = plan_of(X, y, Network(lr=1e99), ["loco"], splits=0.3)
     outcomes = network.run(plan)
     assert all("lower lr" in outcome.failure for outcome in outcomes)
     assert difference(outcomes, plain.run(plan)) == 0
@@ -209,8 +209,8 @@ def test_it_is_many_times_faster_than_plain():
 def test_it_needs_no_torch():
     code = """
 import sys, numpy as np
-from residua.assess import prepare
-from residua.engines import network
+from covaria.assessment import prepare
+from covaria.nuisance.engines import network
 X = np.random.default_rng(0).normal(size=(40, 2))
 plan = prepare(X, X[:, 0], learner="network(epochs=1)", splits=2).plan(0)
 assert not any(outcome.failure for outcome in network.run(plan))

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from scipy.special import ndtri
 
-import residua
+import covaria
 from as_plain import assert_as_plain
-from residua.assess import prepare
-from residua.engines import plain, splines
-from residua.learners import Splines
+from covaria.assessment import prepare
+from covaria.learners import Splines
+from covaria.nuisance.engines import plain, splines
 
 ALL = ["gcm", "loco", "dropout", "permutation"]
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -175,8 +175,8 @@ def test_more_features_than_rows_are_fitted_as_well_as_they_can_be(by_rows):
 @pytest.mark.parametrize("df", [4, "gcv"])
 def test_a_long_table_goes_through_in_parts(df, small_data, monkeypatch):
     whole = splines.run(planned(*small_data, df, splits=2))
-    monkeypatch.setattr("residua.estimators.splines.CHUNK", 1)
-    monkeypatch.setattr("residua.estimators.splines.FEWEST", 7)
+    monkeypatch.setattr("covaria.learners.estimators.splines.CHUNK", 1)
+    monkeypatch.setattr("covaria.learners.estimators.splines.FEWEST", 7)
     for one, other in zip(splines.run(planned(*small_data, df, splits=2)), whole, strict=True):
         assert np.abs(one.prediction - other.prediction).max() < 1e-8
 
@@ -206,7 +206,7 @@ def test_statistics_are_those_of_mgcv():
     y = 2 * x[0] ** 2 + 2 * np.cos(4 * x[1]) + np.sin(x[2]) + np.exp(x[3] / 3) + 3 * x[4]
     y += x[5] ** 3 + 5 * x[6] + np.maximum(0, x[7]) + 0.1 * noise
     X = pd.DataFrame(X, columns=mgcv.index)
-    result = residua.assess(X, y, learner=Splines(df="gcv"), methods=["gcm"], splits="none")
+    result = covaria.assess(X, y, learner=Splines(df="gcv"), methods=["gcm"], splits="none")
     z = result.table.set_index("feature")["statistic"][mgcv.index]
     useful = [f"x{j}" for j in range(3, 9)]
     for theirs in (mgcv["bam"], mgcv["gam"]):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from as_plain import assert_as_plain, by_task
-from residua.assess import prepare
-from residua.engines import plain
-from residua.engines.boosting import along
-from residua.fitting import engine_for
+from covaria.assessment import prepare
+from covaria.nuisance.engines import plain
+from covaria.nuisance.engines.boosting import along
+from covaria.nuisance.fit import engine_for
 
 LEARNERS = (
     "linear",

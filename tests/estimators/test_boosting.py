@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import GradientBoostingRegressor
 
-from residua.estimators import boosting
-from residua.estimators.boosting import GradientBoosting, bags, bin_edges, bins
+from covaria.learners.estimators import boosting
+from covaria.learners.estimators.boosting import GradientBoosting, bags, bin_edges, bins
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 FEATURES = ["x1", "x2", "x3", "x4"]

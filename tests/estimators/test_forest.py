@@ -5,7 +5,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from residua.estimators.forest import ForestModel, _grow_trees, _mean_of_leaves
+from covaria.learners.estimators.forest import ForestModel, _grow_trees, _mean_of_leaves
 
 
 def table(seed, n_rows=300, n_columns=5):

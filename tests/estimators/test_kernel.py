@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.kernel_ridge import KernelRidge
 
-from residua.errors import InputError
-from residua.estimators import kernel
-from residua.estimators.kernel import KernelMachine, sigest
+from covaria.errors import InputError
+from covaria.learners.estimators import kernel
+from covaria.learners.estimators.kernel import KernelMachine, sigest
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 FEATURES = ["x1", "x2", "x3", "x4"]

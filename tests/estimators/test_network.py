@@ -8,7 +8,13 @@ import sys
 import numpy as np
 import pytest
 
-from residua.estimators.network import BATCHES, NeuralNetwork, draws, settled, starting_weights
+from covaria.learners.estimators.network import (
+    BATCHES,
+    NeuralNetwork,
+    draws,
+    settled,
+    starting_weights,
+)
 
 torch = pytest.importorskip("torch")
 
@@ -186,5 +192,5 @@ def test_parameters_are_copies(sine):
 
 
 def test_importing_the_module_leaves_torch_alone():
-    code = "import sys, residua.estimators.network; sys.exit('torch' in sys.modules)"
+    code = "import sys, covaria.learners.estimators.network; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

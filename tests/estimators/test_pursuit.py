@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from residua.estimators.pursuit import PursuitModel, parts
-from residua.estimators.quadratic import QuadraticModel
+from covaria.learners.estimators.pursuit import PursuitModel, parts
+from covaria.learners.estimators.quadratic import QuadraticModel
 
 LINKS = {"square": np.square, "kink": np.abs, "wave": np.cos, "sine": np.sin}
 

@@ -7,8 +7,13 @@ import time
 import numpy as np
 import pytest
 
-from residua.estimators.single_index import Index, SingleIndexModel, starting_directions, unit
-from residua.estimators.splines import AdditiveSplines
+from covaria.learners.estimators.single_index import (
+    Index,
+    SingleIndexModel,
+    starting_directions,
+    unit,
+)
+from covaria.learners.estimators.splines import AdditiveSplines
 
 BETA = np.array([6, 5, 4, 3, 2, 1, 0.5, 0.1])
 LINKS = {

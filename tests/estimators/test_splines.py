@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.interpolate import BSpline
 
-from residua.estimators import splines
-from residua.estimators.splines import (
+from covaria.learners.estimators import splines
+from covaria.learners.estimators.splines import (
     AdditiveSplines,
     Gcv,
     Term,

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from residua.estimators.kernel import KernelMachine
-from residua.estimators.splines import AdditiveSplines
-from residua.estimators.surfaces import (
+from covaria.learners.estimators.kernel import KernelMachine
+from covaria.learners.estimators.splines import AdditiveSplines
+from covaria.learners.estimators.surfaces import (
     COARSE_PENALTY,
     Curves,
     Pair,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from residua.estimators.wide import RidgePathModel, SparseModel
+from covaria.learners.estimators.wide import RidgePathModel, SparseModel
 
 BOTH = (RidgePathModel, SparseModel)
 

@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import chi2
 
 from by_hand import drawn, further, influence, weights_of
-from residua import inference
-from residua.inference import mean_test
-from residua.methods.gcm import (
+from covaria.inference import tests as inference
+from covaria.inference.tests import mean_test
+from covaria.methods.gcm import (
     correlation_scale,
     degrees_of_freedom,
     factors,

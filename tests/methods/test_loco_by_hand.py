@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from by_hand import drawn, influence, weights_of
-from residua.methods.loco import ZIPPER_ROWS, loco, split_loco, zipper_loco
+from covaria.methods.loco import ZIPPER_ROWS, loco, split_loco, zipper_loco
 
 
 @pytest.mark.parametrize("weighted", [False, True])

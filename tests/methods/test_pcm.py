@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from residua import InputError, assess
-from residua.assess import prepare
-from residua.inference import either_p
-from residua.residuals import fit_residuals
+from covaria import InputError, assess
+from covaria.assessment import prepare
+from covaria.inference.tests import either_p
+from covaria.nuisance.residuals import fit_residuals
 
 
 def with_even_effect(n_rows=300, seed=0):

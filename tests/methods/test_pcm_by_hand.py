@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from by_hand import drawn, further, influence, weights_of
-from residua.methods.pcm import factors, pcm, unexplained
+from covaria.methods.pcm import factors, pcm, unexplained
 
 RNG = np.random.default_rng(0)
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from residua import assess
-from residua.assess import prepare
-from residua.methods.weighted import _signs
-from residua.residuals import fit_residuals
+from covaria import assess
+from covaria.assessment import prepare
+from covaria.methods.weighted import _signs
+from covaria.nuisance.residuals import fit_residuals
 
 
 def by_sign(n_rows=400, seed=0):

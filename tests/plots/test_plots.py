@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import residua
-from residua import InputError, assess, plots
+import covaria
+from covaria import InputError, assess, plots
 
 
 @pytest.fixture(scope="module")
@@ -18,16 +18,16 @@ def result(small_data):
 
 @pytest.fixture(scope="module")
 def stable(small_data):
-    return residua.stability(*small_data, method=["gcm", "loco"], learner="linear")
+    return covaria.stability(*small_data, method=["gcm", "loco"], learner="linear")
 
 
 @pytest.fixture(scope="module")
 def pictures(result, stable):
-    model = residua.scenario("additive")
+    model = covaria.scenario("additive")
     return {
-        "efficiencies": lambda: plots.efficiencies(residua.efficiency(result)),
-        "power": lambda: plots.power_curves(residua.power_at(result, [50, 100, 1000]), power=0.8),
-        "theory": lambda: plots.theory_bars(residua.theory.table(model)),
+        "efficiencies": lambda: plots.efficiencies(covaria.efficiency(result)),
+        "power": lambda: plots.power_curves(covaria.power_at(result, [50, 100, 1000]), power=0.8),
+        "theory": lambda: plots.theory_bars(covaria.theory.table(model)),
         "forest": lambda: plots.forest(result),
         "p_values": lambda: plots.p_values(result),
         "residuals": lambda: plots.residuals(result, "x0"),
@@ -50,7 +50,7 @@ def test_the_same_picture_is_the_same_bytes(name, kind, pictures, tmp_path):
 
 
 def test_a_point_lies_at_its_efficiency(result):
-    table = residua.efficiency(result)
+    table = covaria.efficiency(result)
     ax = plots.efficiencies(table)
     known = table[table["are"].notna() & (table["are"] > 0)]
     drawn = sorted(x for line in ax.containers for x in line[0].get_xdata())
@@ -60,20 +60,20 @@ def test_a_point_lies_at_its_efficiency(result):
 def test_names_with_dollars_are_names(small_data, tmp_path):
     X, y = small_data
     frame = pd.DataFrame(X, columns=["a$b$", "价格", "c_d^e", "<x>"])
-    table = residua.efficiency(assess(frame, y, learner="linear"))
+    table = covaria.efficiency(assess(frame, y, learner="linear"))
     plots.save(plots.efficiencies(table), tmp_path / "odd.svg")
 
 
 def test_curves_are_drawn_on_the_axes_given(result):
-    ax = plots.saving.new_axes()
-    assert plots.power_curves(residua.power_at(result, [50, 100]), ax=ax) is ax
+    ax = plots.axes.new_axes()
+    assert plots.power_curves(covaria.power_at(result, [50, 100]), ax=ax) is ax
     with pytest.raises(InputError, match="power_at"):
-        plots.power_curves(residua.efficiency(result))
+        plots.power_curves(covaria.efficiency(result))
 
 
 def test_an_unknown_kind_of_file_gets_a_sentence(result, tmp_path):
     with pytest.raises(InputError, match=r"must end in"):
-        plots.save(plots.efficiencies(residua.efficiency(result)), tmp_path / "x.bmp")
+        plots.save(plots.efficiencies(covaria.efficiency(result)), tmp_path / "x.bmp")
 
 
 def test_a_forest_shows_effects_and_intervals_where_they_are(result):
@@ -119,7 +119,7 @@ def test_leftovers_are_drawn_as_they_are(result):
         (lambda r: plots.residuals(r.__class__(**{**vars(r), "residuals": {}}), "x0"), "leftovers"),
         (lambda r: plots.forest(r, "gmc"), "Did you mean 'gcm'"),
         (lambda r: plots.p_values(r, alpha=2), "alpha=2"),
-        (lambda r: plots.stability(r), "residua.stability"),
+        (lambda r: plots.stability(r), "covaria.stability"),
     ],
 )
 def test_what_cannot_be_drawn_gets_a_sentence(draw, said, result):
@@ -149,7 +149,7 @@ def test_colours_differ_for_eyes_that_lack_a_cone():
 
     from matplotlib.colors import to_rgb
 
-    from residua.plots.saving import COLOURS
+    from covaria.plots.saving import COLOURS
 
     protan = np.array([[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]])
     deutan = np.array([[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]])
@@ -188,7 +188,7 @@ def test_axes_of_the_users_own_are_drawn_on_and_given_back(result):
 def test_pictures_leave_no_window_open(result):
     plots.forest(result)._repr_png_()
     done = subprocess.run(
-        [sys.executable, "-c", "import sys, residua.plots; print('matplotlib' in sys.modules)"],
+        [sys.executable, "-c", "import sys, covaria.plots; print('matplotlib' in sys.modules)"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.strip() == "False"

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from covaria import assess
+from covaria.results.findings import note
 from hostile_strings import HOSTILE
-from residua import assess
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +39,7 @@ def hostile_result(hostile_table):
     about = {
         **result.about,
         "source": HOSTILE[4],
-        "command": f"residua assess '{HOSTILE[7]}'",
+        "command": f"covaria assess '{HOSTILE[7]}'",
         "learner_text": HOSTILE[16],
         "classes": list(HOSTILE),
         "splits": HOSTILE[2],
@@ -46,7 +47,11 @@ def hostile_result(hostile_table):
     }
     quality = result.quality.assign(learner=HOSTILE[10], alarm=HOSTILE[18])
     return replace(
-        result, table=table, about=about, quality=quality, alerts=(*result.alerts, *HOSTILE)
+        result,
+        table=table,
+        about=about,
+        quality=quality,
+        findings=(*result.findings, *map(note, HOSTILE)),
     )
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from covaria import assess, stability, write_report
+from covaria.report import tables, write_tables
 from hostile_strings import HOSTILE
-from residua import assess, stability, write_report
-from residua.report import tables, write_tables
 
 
 @pytest.fixture(scope="module")

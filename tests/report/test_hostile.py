@@ -10,12 +10,14 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
+from covaria import Result, assess
+from covaria.cli import app as cli
+from covaria.cli import console
+from covaria.errors import short, visible
+from covaria.report import page_of, summarize
+from covaria.report.export import as_csv, as_json
+from covaria.tables.files import FORMULA, safe_cell, write_csv
 from hostile_strings import HOSTILE
-from residua import Result, assess, cli, console
-from residua.errors import short, visible
-from residua.report import page_of, summarize
-from residua.report.export import as_csv, as_json
-from residua.tables import FORMULA, safe_cell, write_csv
 
 OURS = {"#", "data:text/csv", "data:application/json", "data:,"}
 
@@ -56,7 +58,7 @@ def test_a_page_holds_no_letter_that_turns_or_hides_others(hostile_result):
 
 
 def test_a_lone_half_of_a_letter_can_be_written(hostile_result, tmp_path):
-    from residua import write_report
+    from covaria import write_report
 
     write_report(hostile_result, tmp_path / "x.html", title="half \ud83d of one")
     assert "half \\ud83d of one" in (tmp_path / "x.html").read_text(encoding="utf-8")
@@ -117,7 +119,7 @@ def test_a_hostile_file_goes_through_the_command(hostile_table, tmp_path, monkey
         "--out",
         tmp_path / "o",
     ]
-    monkeypatch.setattr(sys, "argv", ["residua", *map(str, words)])
+    monkeypatch.setattr(sys, "argv", ["covaria", *map(str, words)])
     with pytest.raises(SystemExit) as leaving:
         cli.main()
     said = capsys.readouterr()

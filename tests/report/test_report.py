@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import residua
-from residua import InputError, assess
-from residua.leftovers import binned, effects_by_fold, leftover, points_each, thinned
-from residua.report import page_of, summarize
-from residua.report.alerts import all_alerts, collinear_groups
-from residua.report.geometry import Scale, p_place
-from residua.report.words import answer, methods_paragraph, references, snippet
+import covaria
+from covaria import InputError, assess
+from covaria.report import page_of, summarize
+from covaria.report.alerts import all_alerts, collinear_groups
+from covaria.report.geometry import Scale, p_place
+from covaria.report.words import answer, methods_paragraph, references, snippet
+from covaria.results.residual_views import binned, effects_by_fold, leftover, points_each, thinned
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_quality_may_have_any_columns(result):
 
 
 def test_a_stability_run_is_shown_beside_the_result_and_alone(table, result):
-    found = residua.stability(table, "price", method=["gcm", "loco"], learner="linear")
+    found = covaria.stability(table, "price", method=["gcm", "loco"], learner="linear")
     beside = page_of(result, stability=found)
     alone = page_of(found)
     for shown in (beside, alone):
@@ -117,7 +117,7 @@ def test_a_stability_run_is_shown_beside_the_result_and_alone(table, result):
 
 def test_something_else_gets_a_sentence(tmp_path):
     with pytest.raises(InputError, match="write_report takes"):
-        residua.write_report({"a": 1}, tmp_path / "x.html")
+        covaria.write_report({"a": 1}, tmp_path / "x.html")
 
 
 def test_the_methods_paragraph_names_tests_and_references(result):
@@ -131,7 +131,7 @@ def test_the_methods_paragraph_names_tests_and_references(result):
 
 def test_the_snippet_repeats_the_result(table, result):
     call = snippet(result)
-    names = {"residua": residua, "X": table, "y": "price"}
+    names = {"covaria": covaria, "X": table, "y": "price"}
     again = eval(call, names)
     assert again.table.equals(result.table)
     held = assess(table, "price", learner="linear", methods=["gcm"], splits=0.33, seed=3)
@@ -191,7 +191,7 @@ def test_more_features_than_rows_learn_little_is_told(result):
 
 
 def test_a_plain_table_raises_no_alarm():
-    X, y = residua.draw("linear", n_rows=600, seed=0, noise=1.0)
+    X, y = covaria.draw("linear", n_rows=600, seed=0, noise=1.0)
     assert all_alerts(assess(X, y, learner="linear")) == []
 
 
@@ -273,7 +273,7 @@ def test_a_smaller_p_lies_further_right():
 
 def test_the_same_result_gives_the_same_bytes_after_a_trip_to_disk(result, page, tmp_path):
     result.to_json(tmp_path / "r.json")
-    assert page_of(residua.Result.from_json(tmp_path / "r.json")) == page
+    assert page_of(covaria.Result.from_json(tmp_path / "r.json")) == page
 
 
 def test_the_policy_lets_nothing_in_but_the_page_itself(page):
@@ -353,8 +353,8 @@ def test_a_study_and_a_refit_have_a_page_of_sortable_tables(tmp_path):
 
 def test_long_tables_are_cut_and_say_so(tmp_path):
     frame = pd.DataFrame({"at": np.arange(6000)})
-    facts = residua.report.tables_facts("Long", "Very.", {"numbers": frame})
-    path = residua.report.write_tables(tmp_path / "long.html", facts)
+    facts = covaria.report.tables_facts("Long", "Very.", {"numbers": frame})
+    path = covaria.report.write_tables(tmp_path / "long.html", facts)
     text = path.read_text(encoding="utf-8")
     assert "The first 400 rows; 5,600 more" in text
     assert len(inside(text, "text/csv").splitlines()) == 5001

@@ -5,17 +5,17 @@ import sys
 
 import pytest
 
-import residua
-from residua import cli
-from residua.errors import InputError
-from residua.study.runner import resume_study
-from residua.study.store import readable
+import covaria
+from covaria.cli import app as cli
+from covaria.errors import InputError
+from covaria.studies.runner import resume_study
+from covaria.studies.store import readable
 from tiny_study import changed, exported
 
-HARMLESS = """import residua
+HARMLESS = """import covaria
 
 def bent(power=2):
-    return residua.Model([lambda x: x**power, lambda x: 0 * x], noise=1.0)
+    return covaria.Model([lambda x: x**power, lambda x: 0 * x], noise=1.0)
 """
 STUDY = """
 repeats = 2
@@ -34,7 +34,7 @@ def command(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def run(*words):
-        monkeypatch.setattr(sys, "argv", ["residua", "study", *map(str, words)])
+        monkeypatch.setattr(sys, "argv", ["covaria", "study", *map(str, words)])
         with pytest.raises(SystemExit) as left:
             cli.main()
         return left.value.code or 0, capsys.readouterr().err
@@ -55,7 +55,7 @@ def untrusted(tmp_path, marked):
     (tmp_path / "models.py").write_text(HARMLESS)
     (tmp_path / "study.toml").write_text(STUDY.format('file = "models.py"'))
     store = tmp_path / "study.sqlite"
-    residua.run_study(
+    covaria.run_study(
         tmp_path / "study.toml", store=store, code=str(tmp_path / "models.py"), first=1
     )
     with readable(store) as opened:
@@ -93,7 +93,7 @@ def test_what_the_user_allows_is_run(command, tmp_path, way):
     code, err = command("run", "study.toml", "--quiet", *way)
     assert code == 0, err
     whole = exported("study.sqlite")
-    residua.run_study("study.toml", store="half.sqlite", first=1, trust=True)
+    covaria.run_study("study.toml", store="half.sqlite", first=1, trust=True)
     code, err = command("resume", "--store", "half.sqlite", "--quiet", *way)
     assert code == 0, err
     assert exported("half.sqlite") == whole
@@ -109,7 +109,7 @@ def test_a_study_file_runs_no_python_that_was_not_named(command, tmp_path, marke
     if how == "source in a dictionary":
         scenario = {"name": "bent", "source": text, "n_rows": 40}
         with pytest.raises(InputError, match="would run Python"):
-            residua.run_study({"scenario": [scenario], "learner": ["linear"]}, store="s.sqlite")
+            covaria.run_study({"scenario": [scenario], "learner": ["linear"]}, store="s.sqlite")
     else:
         code, err = command("run", "study.toml")
         assert (code, err.count("\n")) == (2, 1)
@@ -131,7 +131,7 @@ def test_another_file_of_the_same_name_is_not_the_one_that_was_named(command, tm
     "settings", ["trust = true", "[study.resume]\ntrust = true", '[study]\ncode = "models.py"']
 )
 def test_a_file_of_settings_cannot_trust_for_the_user(command, tmp_path, untrusted, settings):
-    (tmp_path / "residua.toml").write_text(settings)
+    (tmp_path / "covaria.toml").write_text(settings)
     code, err = command("resume", "--store", untrusted)
     assert (code, err.count("\n")) == (2, 1)
     assert "has to be typed" in err

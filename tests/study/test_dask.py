@@ -13,14 +13,14 @@ import pytest
 from pandas.testing import assert_frame_equal
 from sklearn.linear_model import LinearRegression
 
-import residua
-from residua.errors import InputError, StoreError
-from residua.study import pools
-from residua.study.on_dask import assess_on_dask
-from residua.study.store import readable
+import covaria
+from covaria.errors import InputError, StoreError
+from covaria.studies import pools
+from covaria.studies.on_dask import assess_on_dask
+from covaria.studies.store import readable
 from tiny_study import TINY, exported
 
-distributed = pytest.importorskip("distributed", reason="needs pip install 'residua[dask]'")
+distributed = pytest.importorskip("distributed", reason="needs pip install 'covaria[dask]'")
 pytestmark = pytest.mark.filterwarnings("ignore")  # distributed's own remarks
 
 
@@ -42,7 +42,7 @@ def client():
 
 
 def test_a_study_on_dask_is_the_study_here_though_a_worker_is_killed(tmp_path, client):
-    residua.run_study(TINY, store=tmp_path / "here.sqlite")
+    covaria.run_study(TINY, store=tmp_path / "here.sqlite")
     pids = list(client.run(os.getpid).values())
     assert len(set(pids)) == 2
     assert os.getpid() not in pids
@@ -53,7 +53,7 @@ def test_a_study_on_dask_is_the_study_here_though_a_worker_is_killed(tmp_path, c
             os.kill(pids[0], signal.SIGKILL)
             killed.append(standing.done)
 
-    found = residua.run_study(TINY, store=tmp_path / "there.sqlite", dask=client, progress=kill_one)
+    found = covaria.run_study(TINY, store=tmp_path / "there.sqlite", dask=client, progress=kill_one)
     assert killed == [3]
     assert not found.failures
     assert exported(tmp_path / "there.sqlite") == exported(tmp_path / "here.sqlite")
@@ -68,7 +68,7 @@ def test_the_works_are_sent_once_and_results_come_one_by_one(tmp_path, client, m
         return scatter(works, **choices)
 
     monkeypatch.setattr(client, "scatter", counted)
-    residua.run_study(
+    covaria.run_study(
         TINY, store=tmp_path / "study.sqlite", dask=client, progress=lambda s: seen.append(s.done)
     )
     assert sent == [4]  # a work for each of the four cells, once for all of its repeats
@@ -77,17 +77,17 @@ def test_the_works_are_sent_once_and_results_come_one_by_one(tmp_path, client, m
 
 def test_an_address_without_a_scheduler_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match=r"There is no Dask scheduler at tcp://127\.0\.0\.1:9"):
-        residua.run_study(TINY, store=tmp_path / "study.sqlite", dask="tcp://127.0.0.1:9")
+        covaria.run_study(TINY, store=tmp_path / "study.sqlite", dask="tcp://127.0.0.1:9")
 
 
 @pytest.mark.parametrize("learner", ["linear", "boosting(trees=20)", "splines"])
 def test_assess_on_dask_gives_the_table_of_assess(client, learner):
-    X, y = residua.draw("additive", n_rows=150, seed=2)
+    X, y = covaria.draw("additive", n_rows=150, seed=2)
     settings = {
         "learner": learner, "methods": ["gcm", "loco", "permutation", "lasso"], "splits": 3,
         "seed": 5, "repeats": 2,
     }  # fmt: skip
-    here = residua.assess(X, y, **settings)
+    here = covaria.assess(X, y, **settings)
     there = assess_on_dask(client, X, y, **settings)
     assert_frame_equal(there.table, here.table)
     assert there.about["engine"] == here.about["engine"]
@@ -96,7 +96,7 @@ def test_assess_on_dask_gives_the_table_of_assess(client, learner):
 
 def test_assess_on_dask_outlives_a_killed_worker(client):
     client.wait_for_workers(2, timeout=30)
-    X, y = residua.draw("linear", n_rows=120, seed=2)
+    X, y = covaria.draw("linear", n_rows=120, seed=2)
     settings = {"learner": "linear", "methods": ["gcm"], "splits": 5, "repeats": 4}
     pid = next(iter(client.run(os.getpid).values()))
 
@@ -105,7 +105,7 @@ def test_assess_on_dask_outlives_a_killed_worker(client):
             os.kill(pid, signal.SIGKILL)
 
     there = assess_on_dask(client, X, y, progress=kill_one, **settings)
-    assert_frame_equal(there.table, residua.assess(X, y, **settings).table)
+    assert_frame_equal(there.table, covaria.assess(X, y, **settings).table)
 
 
 # --- what breaks --------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def test_a_lost_client_is_one_sentence_and_no_task_fails_for_it(tmp_path, client
             other.close()
 
     with pytest.raises(StoreError, match=r"Dask cluster is not there any more .* kept"):
-        residua.run_study({**TINY, "repeats": 100}, store=store, dask=other, progress=close)
+        covaria.run_study({**TINY, "repeats": 100}, store=store, dask=other, progress=close)
     count, failures = stored(store)
     assert 3 <= count < 400
     assert not failures
@@ -165,7 +165,7 @@ def test_a_killed_scheduler_is_one_sentence_and_no_task_fails_for_it(tmp_path, f
             scheduler.kill()
 
     with pytest.raises(StoreError, match="Dask cluster is not there any more"):
-        residua.run_study({**TINY, "repeats": 100}, store=store, dask=address, progress=kill)
+        covaria.run_study({**TINY, "repeats": 100}, store=store, dask=address, progress=kill)
     count, failures = stored(store)
     assert 3 <= count < 400
     assert not failures
@@ -180,7 +180,7 @@ def deadly():
             os._exit(3)
         return rng.normal(size=(n_rows, 2))
 
-    return residua.Model([1.0, 0.0], sampler=features, conditional="independent", n_features=2)
+    return covaria.Model([1.0, 0.0], sampler=features, conditional="independent", n_features=2)
 
 
 def test_a_task_that_ends_its_process_fails_alone(tmp_path, client):
@@ -188,7 +188,7 @@ def test_a_task_that_ends_its_process_fails_alone(tmp_path, client):
     store = tmp_path / "study.sqlite"
     scenarios = [*TINY["scenario"], {"name": "deadly", "model": deadly(), "n_rows": 30}]
     study = {**TINY, "repeats": 1, "learner": ["linear"], "scenario": scenarios}
-    found = residua.run_study(study, store=store, dask=client)
+    found = covaria.run_study(study, store=store, dask=client)
     assert [failure[0] for failure in found.failures] == ["deadly"]
     assert stored(store) == (3, {pools.DIED})
 
@@ -203,7 +203,7 @@ class Ends(LinearRegression):
 
 def test_a_learner_that_ends_its_process_is_one_sentence_of_assess(client):
     client.wait_for_workers(1, timeout=60)
-    X, y = residua.draw("linear", n_rows=60, seed=2)
+    X, y = covaria.draw("linear", n_rows=60, seed=2)
     with pytest.raises(InputError, match=r"fails on Dask again and again: the process .* dies"):
         assess_on_dask(client, X, y, learner=Ends(), methods="gcm", splits=2)
 
@@ -214,10 +214,10 @@ def test_a_learner_that_leaves_fails_its_task_only(tmp_path):
             sys.exit(0)
         return rng.normal(size=(n_rows, 2))
 
-    model = residua.Model([1.0, 0.0], sampler=features, conditional="independent", n_features=2)
+    model = covaria.Model([1.0, 0.0], sampler=features, conditional="independent", n_features=2)
     study = {**TINY, "repeats": 1, "learner": ["linear"],
              "scenario": [{"name": "leaves", "model": model, "n_rows": 30}]}  # fmt: skip
-    found = residua.run_study(study, store=tmp_path / "study.sqlite")
+    found = covaria.run_study(study, store=tmp_path / "study.sqlite")
     assert found.failures[0][-1] == "SystemExit: 0"
 
 
@@ -226,4 +226,4 @@ def test_a_learner_that_leaves_fails_its_task_only(tmp_path):
 )
 def test_an_address_that_is_none_is_one_sentence(tmp_path, address):
     with pytest.raises(InputError, match="There is no Dask scheduler at"):
-        residua.run_study(TINY, store=tmp_path / "study.sqlite", dask=address)
+        covaria.run_study(TINY, store=tmp_path / "study.sqlite", dask=address)

@@ -8,12 +8,14 @@ import pytest
 from pandas.testing import assert_frame_equal
 from typer.testing import CliRunner
 
-from residua import cli_paper, datasets
-from residua.cli import app
-from residua.refit import FRAMES, refit
-from residua.study import real, real_items
-from residua.study.paper import studies
-from residua.study.paper.run import Results, Run, has_fuller, write_results
+from covaria import datasets
+from covaria.cli import paper as cli_paper
+from covaria.cli.app import app
+from covaria.paper import real_tables as real
+from covaria.paper import statements as real_items
+from covaria.paper import studies
+from covaria.paper.run import Results, Run, has_fuller, write_results
+from covaria.selection.refit import FRAMES, refit
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +100,7 @@ def test_other_data_other_settings_and_other_versions_are_other_draws(
     real.run("table4", methods=["gcm"], **settings)
     real.run("table4", **{**settings, "learners": {"lm": "linear(ridge=1.0)"}})
     assert len(made) == 4
-    monkeypatch.setattr(real, "versions", lambda: {"residua": "0.0"})
+    monkeypatch.setattr(real, "versions", lambda: {"covaria": "0.0"})
     real.run("table4", **settings)
     monkeypatch.setattr(datasets, "load", lambda name: (2 * houses[0], houses[1]))
     real.run("table4", **settings)
@@ -106,7 +108,7 @@ def test_other_data_other_settings_and_other_versions_are_other_draws(
 
 
 def test_a_quick_run_of_a_real_table_replaces_nothing_fuller(paper, tmp_path):
-    folder = tmp_path / "residua-paper"
+    folder = tmp_path / "covaria-paper"
     paper("table4", "--fast", "--repeats", "3")
     table = (folder / "table4-paper.csv").read_bytes()
     results = {path: path.read_bytes() for path in (folder / "results" / "real").iterdir()}
@@ -115,7 +117,7 @@ def test_a_quick_run_of_a_real_table_replaces_nothing_fuller(paper, tmp_path):
     assert (folder / "table4-paper.csv").read_bytes() == table
     assert pd.read_csv(folder / "table4-paper-quick.csv")["seeds"].tolist() == [2] * 4
     assert {path: path.read_bytes() for path in results} == results
-    # A folder of residua 0.1 has no sizes: its results tell.
+    # A folder of covaria 0.1 has no sizes: its results tell.
     (folder / "sizes.json").unlink()
     paper("table4", "--fast")
     assert (folder / "table4-paper.csv").read_bytes() == table
@@ -146,7 +148,7 @@ def test_a_quick_simulation_replaces_nothing_fuller(tmp_path, monkeypatch):
     few = studies.Simulation(({"name": "linear", "n_rows": 60},), ({"name": "linear"},),
                              studies.SIX, 3, 1)  # fmt: skip
     monkeypatch.setitem(studies.STUDIES, "boosting", few)
-    folder = tmp_path / "residua-paper"
+    folder = tmp_path / "covaria-paper"
     results = folder / "results" / "boosting-paper-runs.csv"
     keep = _kept_after(folder)
     assert keep(["--repeats", "3"]) == keep(["--fast"]) == keep(["--repeats", "2"])

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import residua
-from residua.errors import InputError
-from residua.study.grid import Source, read_grid
-from residua.study.own import formula
-from residua.study.scenarios import add_scenario
+import covaria
+from covaria.errors import InputError
+from covaria.simulation.formulas import formula
+from covaria.simulation.scenarios import add_scenario
+from covaria.studies.grid import Source, read_grid
 
 BASE = {
     "scenario": [{"name": "additive", "n_rows": 50}],
@@ -125,8 +125,8 @@ def test_a_formula_is_the_model_it_says():
     by_hand = 2 * np.sin(x[:, 0]) - x[:, 1] * x[:, 2] + 1.5 * (x[:, 3] > 0) - 1
     np.testing.assert_allclose(model.mean(x), by_hand)
     assert model.support == ["x1", "x2", "x3", "x4"]
-    table = residua.theory.table(formula(y="sin(x1) + 3 * x2", noise=0.1))
-    expected = residua.theory.table(residua.Model([np.sin, lambda x: 3 * x], noise=0.1))
+    table = covaria.theory.table(formula(y="sin(x1) + 3 * x2", noise=0.1))
+    expected = covaria.theory.table(covaria.Model([np.sin, lambda x: 3 * x], noise=0.1))
     np.testing.assert_allclose(table["A_ratio"], expected["A_ratio"])
     assert np.corrcoef(model.draw(20_000, seed=2)[0].to_numpy().T)[0, 4] == pytest.approx(
         0.6, abs=0.02
@@ -135,8 +135,8 @@ def test_a_formula_is_the_model_it_says():
 
 def test_scenarios_of_a_users_own_run_from_a_file_a_formula_and_python(tmp_path):
     (tmp_path / "models.py").write_text(
-        "import residua\n\ndef bent(power=2, noise=1.0):\n"
-        "    return residua.Model([lambda x: x**power, lambda x: 0 * x], noise=noise)\n"
+        "import covaria\n\ndef bent(power=2, noise=1.0):\n"
+        "    return covaria.Model([lambda x: x**power, lambda x: 0 * x], noise=noise)\n"
     )
     path = tmp_path / "study.toml"
     path.write_text(
@@ -159,7 +159,7 @@ def test_scenarios_of_a_users_own_run_from_a_file_a_formula_and_python(tmp_path)
         """
     )
     store = tmp_path / "study.sqlite"
-    found = residua.run_study(path, store=store, code=tmp_path / "models.py")
+    found = covaria.run_study(path, store=store, code=tmp_path / "models.py")
     assert not found.failures
     assert found.table["scenario"].tolist() == ["bent"] * 8 + ["waves"] * 8
     assert found.table["power"].tolist()[:8] == [1.0] * 4 + [3.0] * 4
@@ -168,32 +168,32 @@ def test_scenarios_of_a_users_own_run_from_a_file_a_formula_and_python(tmp_path)
     ] * 2  # fmt: skip
     # The store has the text of the file: it resumes where the file is gone, and sees a change.
     (tmp_path / "models.py").unlink()
-    residua.study.runner.resume_study(store, trust=True)
+    covaria.studies.runner.resume_study(store, trust=True)
     (tmp_path / "models.py").write_text(
-        "import residua\n\ndef bent(power=2, noise=1.0):\n"
-        "    return residua.Model([lambda x: 2 * x**power, lambda x: 0 * x], noise=noise)\n"
+        "import covaria\n\ndef bent(power=2, noise=1.0):\n"
+        "    return covaria.Model([lambda x: 2 * x**power, lambda x: 0 * x], noise=noise)\n"
     )
     with pytest.raises(InputError, match="the file of scenario 1 has changed: line 4 was"):
-        residua.run_study(path, store=store, trust=True)
+        covaria.run_study(path, store=store, trust=True)
 
 
 def test_a_model_given_in_python_is_run_and_is_resumed_there(tmp_path):
     store = tmp_path / "study.sqlite"
-    mine = {"name": "mine", "model": residua.Model([1.0, 0.0, 0.0], noise=0.5), "n_rows": 50}
+    mine = {"name": "mine", "model": covaria.Model([1.0, 0.0, 0.0], noise=0.5), "n_rows": 50}
     study = {**BASE, "repeats": 2, "scenario": [mine]}
-    found = residua.run_study(study, store=store)
+    found = covaria.run_study(study, store=store)
     assert found.table["active"].tolist() == [True, False, False] * 2
     with pytest.raises(InputError, match="was given in Python"):
-        residua.study.runner.resume_study(store)
-    changed = {**mine, "model": residua.Model([2.0, 0.0, 0.0], noise=0.5)}
+        covaria.studies.runner.resume_study(store)
+    changed = {**mine, "model": covaria.Model([2.0, 0.0, 0.0], noise=0.5)}
     with pytest.raises(InputError, match=r"data.mine n_rows=50 was \w+ and is"):
-        residua.run_study({**study, "scenario": [changed]}, store=store)
+        covaria.run_study({**study, "scenario": [changed]}, store=store)
 
 
 def test_names_of_the_paper_cannot_be_taken_by_others():
     for name in ("linear", "a", ""):
         with pytest.raises(InputError, match="taken or empty"):
-            add_scenario(name, lambda: residua.Model([1.0]))
+            add_scenario(name, lambda: covaria.Model([1.0]))
 
 
 @pytest.mark.parametrize("name", ["linear", "additive"])
@@ -201,7 +201,7 @@ def test_wide_copies_repeat_the_eight_features(name):
     grid = read_grid({**BASE, "scenario": [{"name": name, "copies": 5, "n_features": 500}]})
     model = Source(grid.cells[0]).model()
     assert model.active == tuple(range(40))
-    narrow = residua.scenario(name)
+    narrow = covaria.scenario(name)
     X = np.zeros((3, 500))
     X[0, :8], X[1, 16:24] = np.arange(1, 9) / 4, np.arange(1, 9) / 4
     means = model.mean(X)

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residua.errors import InputError
-from residua.study import metrics
+from covaria.errors import InputError
+from covaria.studies import metrics
 
 
 def a_table(chosen):

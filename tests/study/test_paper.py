@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residua.errors import InputError
-from residua.study import metrics
-from residua.study.paper import figure, figures
-from residua.study.paper.assumption import DRAWN, FACED, ratios
-from residua.study.paper.evidence import Evidence
-from residua.study.paper.page import page, write_page
-from residua.study.paper.run import Results, Run, read_results, write_results
-from residua.study.paper.studies import DF, RHO, STUDIES
+from covaria.errors import InputError
+from covaria.paper import figure, figures
+from covaria.paper.assumption import DRAWN, FACED, ratios
+from covaria.paper.evidence import Evidence
+from covaria.paper.page import page, write_page
+from covaria.paper.run import Results, Run, read_results, write_results
+from covaria.paper.studies import DF, RHO, STUDIES
+from covaria.studies import metrics
 
 FIG2 = [0, 0, 0.896, 1.497, 1.001, 3.960, 1.0004, 1.338]
 SIMULATED = ["fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7",
@@ -127,8 +127,8 @@ def test_results_written_are_results_read(quick, tmp_path):
     found = quick.of("boosting")
     write_results(tmp_path, "boosting", "paper", found)
     text = (tmp_path / "boosting-paper-runs.csv").read_text()
-    assert text.startswith("# residua ")
-    assert "seed 0, residua paper fig3 --mode paper --fast --repeats 2;" in text.splitlines()[0]
+    assert text.startswith("# covaria ")
+    assert "seed 0, covaria paper fig3 --mode paper --fast --repeats 2;" in text.splitlines()[0]
     back = read_results(tmp_path, "boosting", "paper")
     columns = ["scenario", "method", "repeat", *metrics.METRICS]
     pd.testing.assert_frame_equal(back.runs[columns], found.runs[columns], rtol=1e-5)
@@ -142,7 +142,7 @@ def test_results_written_are_results_read(quick, tmp_path):
 
 
 def test_pictures_have_the_same_bytes_each_time(quick, tmp_path):
-    from residua.plots import save
+    from covaria.plots import save
 
     made = figure("fig1").make(quick)
     one, two = (save(made.draw(), tmp_path / f"{k}.svg").read_bytes() for k in "ab")
@@ -151,7 +151,7 @@ def test_pictures_have_the_same_bytes_each_time(quick, tmp_path):
 
 def test_the_page_lists_every_claim_and_a_quick_one_does_not_replace_a_full_one(quick, tmp_path):
     made = {"paper": {"fig1": figure("fig1").make(quick), "fig2": figure("fig2").make(quick)}}
-    text = page(made, figures(), "residua paper all --fast")
+    text = page(made, figures(), "covaria paper all --fast")
     claims = [claim for one in made["paper"].values() for claim in one.claims]
     for claim in claims:
         assert f"| {claim.text} | {claim.numbers} |" in text
@@ -166,21 +166,21 @@ def test_the_page_lists_every_claim_and_a_quick_one_does_not_replace_a_full_one(
 
 
 def test_the_command_lists_and_makes_figures(tmp_path):
-    def residua(*words):
+    def covaria(*words):
         return subprocess.run(
-            [sys.executable, "-m", "residua", "paper", *words],
+            [sys.executable, "-m", "covaria", "paper", *words],
             cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
 
-    listed = json.loads(residua("list", "--json").stdout)
+    listed = json.loads(covaria("list", "--json").stdout)
     assert [row["name"] for row in listed] == list(figures())
-    done = residua("fig2", "--fast")
+    done = covaria("fig2", "--fast")
     assert done.returncode == 0, done.stderr
     assert "fig2 (paper mode, 10 repeats): 6 of 7 claims held" in done.stdout
     assert "few repeats" in done.stdout
-    assert (tmp_path / "residua-paper" / "fig2-paper.svg").stat().st_size > 1000
-    table = pd.read_csv(tmp_path / "residua-paper" / "fig2-paper.csv")
+    assert (tmp_path / "covaria-paper" / "fig2-paper.svg").stat().st_size > 1000
+    table = pd.read_csv(tmp_path / "covaria-paper" / "fig2-paper.csv")
     assert table["theory"].tolist()[:8] == pytest.approx(FIG2, abs=6e-4)
-    wrong = residua("fig99")
+    wrong = covaria("fig99")
     assert wrong.returncode == 2
     assert wrong.stderr.count("\n") == 1

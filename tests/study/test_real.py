@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from residua import datasets
-from residua.cli import app
-from residua.datasets.entries import ENTRIES
-from residua.errors import InputError
-from residua.refit import EVERYTHING, refit
-from residua.study import real, real_items
-from residua.study.published import PUBLISHED, published
+from covaria import datasets
+from covaria.cli.app import app
+from covaria.datasets.entries import ENTRIES
+from covaria.errors import InputError
+from covaria.paper import real_tables as real
+from covaria.paper import statements as real_items
+from covaria.paper.published import PUBLISHED, published
+from covaria.selection.refit import EVERYTHING, refit
 
 
 @pytest.fixture(scope="module")
@@ -312,12 +313,12 @@ def test_the_command_makes_a_real_table_and_a_figure_by_name(made_up, tmp_path, 
     said = cli.invoke(app, ["paper", "table4", "--fast", "--mode", "paper", "--quiet"])
     assert said.exit_code == 0, said.output
     assert "lm, GCM: 25.79 ± 2.09" in said.stdout
-    assert (tmp_path / "residua-paper" / "table4-paper.csv").is_file()
+    assert (tmp_path / "covaria-paper" / "table4-paper.csv").is_file()
     said = cli.invoke(app, ["paper", "sfig6", "--fast", "--mode", "ours", "--quiet"])
     assert "GCM is steadier than LOCO" in said.stdout
-    assert (tmp_path / "residua-paper" / "sfig6-ours.svg").is_file()
+    assert (tmp_path / "covaria-paper" / "sfig6-ours.svg").is_file()
     # What was run is kept, for another time.
-    again = ["paper", "sfig6", "--mode", "ours", "--results", "residua-paper/results"]
+    again = ["paper", "sfig6", "--mode", "ours", "--results", "covaria-paper/results"]
     assert cli.invoke(app, again).stdout == said.stdout.split("\n", 1)[1]
     said = cli.invoke(
         app, ["paper", "table4", "--fast", "--repeats", "3", "--mode", "paper", "--dask", "nowhere"]

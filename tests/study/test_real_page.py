@@ -5,8 +5,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from residua.errors import InputError
-from residua.study import real_items, real_page
+from covaria.errors import InputError
+from covaria.paper import real_page
+from covaria.paper import statements as real_items
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import residua
-from residua.errors import InputError, StoreError
-from residua.study import pools, runner
-from residua.study.grid import read_grid
-from residua.study.store import Store, readable, writable
+import covaria
+from covaria.errors import InputError, StoreError
+from covaria.studies import pools, runner
+from covaria.studies.grid import read_grid
+from covaria.studies.store import Store, readable, writable
 from tiny_study import TINY, TOML, changed, exported
 
 
@@ -28,7 +28,7 @@ from tiny_study import TINY, TOML, changed, exported
 def whole(tmp_path_factory):
     """Return the store and the table of the tiny study run without a break."""
     store = tmp_path_factory.mktemp("whole") / "study.sqlite"
-    study = residua.run_study(TINY, store=store)
+    study = covaria.run_study(TINY, store=store)
     assert len(study.table) == 10 * 2 * 2 * 2 * 20
     return store, exported(store)
 
@@ -36,7 +36,7 @@ def whole(tmp_path_factory):
 def command(*words, cwd, **options):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.Popen(
-        [sys.executable, "-m", "residua", "study", *map(str, words)],
+        [sys.executable, "-m", "covaria", "study", *map(str, words)],
         cwd=cwd, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         start_new_session=True, **options,
     )  # fmt: skip
@@ -56,7 +56,7 @@ def test_killed_at_twenty_instants_the_table_is_the_same(tmp_path, whole):
     rng = np.random.default_rng(0)
     kills, seen = 0, 0
     while kills < 20:
-        process = in_a_fork(lambda: residua.run_study(TINY, store=store))
+        process = in_a_fork(lambda: covaria.run_study(TINY, store=store))
         process.join(rng.uniform(0.0, 0.06))
         assert process.exitcode in (None, 0)
         if process.exitcode == 0 and kills < 20:
@@ -69,7 +69,7 @@ def test_killed_at_twenty_instants_the_table_is_the_same(tmp_path, whole):
         now = _tasks_in(store)
         assert now >= seen  # nothing that was committed is lost
         seen = now
-    residua.run_study(TINY, store=store)
+    covaria.run_study(TINY, store=store)
     assert exported(store) == whole[1]
 
 
@@ -101,13 +101,13 @@ def test_the_command_killed_at_twenty_instants_ends_with_the_same_table(tmp_path
     process = command("resume", "--jobs", 2, cwd=tmp_path)
     _, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
-    residua.run_study(tmp_path / "study.toml", store=tmp_path / "other.sqlite")
+    covaria.run_study(tmp_path / "study.toml", store=tmp_path / "other.sqlite")
     assert exported(store) == exported(tmp_path / "other.sqlite")
 
 
 def test_two_processes_give_the_bytes_of_one_and_a_command_the_bytes_of_python(tmp_path):
     (tmp_path / "study.toml").write_text(TOML)
-    residua.run_study(tmp_path / "study.toml", store=tmp_path / "one.sqlite")
+    covaria.run_study(tmp_path / "study.toml", store=tmp_path / "one.sqlite")
     process = command("run", "study.toml", "--store", "two.sqlite", "--jobs", 2, cwd=tmp_path)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
@@ -129,7 +129,7 @@ def test_ctrl_c_ends_within_five_seconds_and_says_how_to_resume(tmp_path):
     out, err = process.communicate(timeout=20)
     assert time.monotonic() - pressed < 5
     assert process.returncode == 130
-    assert "residua study resume --store 'my study.sqlite'" in err
+    assert "covaria study resume --store 'my study.sqlite'" in err
     assert "Traceback" not in out + err
     assert _tasks_in(store) >= 1
 
@@ -137,7 +137,7 @@ def test_ctrl_c_ends_within_five_seconds_and_says_how_to_resume(tmp_path):
 def test_shards_merged_are_the_study_run_at_once(tmp_path, whole):
     parts = [tmp_path / f"part{k}.sqlite" for k in (1, 2, 3)]
     for k, part in enumerate(parts, start=1):
-        residua.run_study(TINY, store=part, shard=f"{k}/3")
+        covaria.run_study(TINY, store=part, shard=f"{k}/3")
     sizes = [_tasks_in(part) for part in parts]
     assert sum(sizes) == 40
     assert max(sizes) - min(sizes) <= 1
@@ -152,7 +152,7 @@ def test_shards_merged_are_the_study_run_at_once(tmp_path, whole):
 def test_a_shard_is_resumed_as_a_shard_and_two_of_three_leave_the_rest_to_run(tmp_path, whole):
     parts = [tmp_path / f"part{k}.sqlite" for k in (1, 2)]
     for k, part in enumerate(parts, start=1):
-        residua.run_study(TINY, store=part, shard=(k, 3), first=4)
+        covaria.run_study(TINY, store=part, shard=(k, 3), first=4)
         assert _tasks_in(part) < 13
         runner.resume_study(part)
         assert _tasks_in(part) in (13, 14)
@@ -164,14 +164,14 @@ def test_a_shard_is_resumed_as_a_shard_and_two_of_three_leave_the_rest_to_run(tm
 
 def test_stores_of_different_studies_are_not_merged(tmp_path, whole):
     other = tmp_path / "other.sqlite"
-    residua.run_study({**TINY, "seed": 4, "repeats": 1}, store=other)
+    covaria.run_study({**TINY, "seed": 4, "repeats": 1}, store=other)
     with pytest.raises(InputError, match=r"repeats was 10 and is 1; seed was 3 and is 4"):
         runner.merge_stores([whole[0], other], store=tmp_path / "all.sqlite")
 
 
 def test_parts_that_disagree_are_not_merged(tmp_path, whole):
     copy = tmp_path / "copy.sqlite"
-    residua.run_study(TINY, store=copy, shard="1/3")
+    covaria.run_study(TINY, store=copy, shard="1/3")
     changed(copy, "UPDATE rows SET p_value = 0.5 WHERE place = 3")
     merged = tmp_path / "all.sqlite"
     runner.merge_stores([whole[0]], store=merged)
@@ -191,16 +191,16 @@ def test_parts_that_disagree_are_not_merged(tmp_path, whole):
 )
 def test_a_changed_grid_is_refused_with_the_difference(whole, change, said):
     with pytest.raises(InputError, match=said) as raised:
-        residua.run_study({**TINY, **change}, store=whole[0])
+        covaria.run_study({**TINY, **change}, store=whole[0])
     assert "--new" in str(raised.value)
     assert "\n" not in str(raised.value)
     assert exported(whole[0]) == whole[1]
 
 
 def test_a_changed_version_is_refused_with_the_difference(whole, monkeypatch):
-    monkeypatch.setattr(residua, "__version__", "99.0")
-    with pytest.raises(InputError, match=r"versions.residua was .* and is 99.0"):
-        residua.run_study(TINY, store=whole[0])
+    monkeypatch.setattr(covaria, "__version__", "99.0")
+    with pytest.raises(InputError, match=r"versions.covaria was .* and is 99.0"):
+        covaria.run_study(TINY, store=whole[0])
 
 
 def test_changed_data_is_refused_with_the_difference(tmp_path):
@@ -213,14 +213,14 @@ def test_changed_data_is_refused_with_the_difference(tmp_path):
         "scenario": [{"name": "mine", "table": str(table), "target": "y"}],
     }  # fmt: skip
     store = tmp_path / "study.sqlite"
-    found = residua.run_study(study, store=store)
+    found = covaria.run_study(study, store=store)
     assert found.table["active"].isna().all()
     assert len(found.runs) == 0  # the truth of a table is not known
     values[3, 1] += 1
     write_rows(table, values)
     with pytest.raises(InputError, match=r"data.mine was \w+ and is \w+"):
-        residua.run_study(study, store=store)
-    residua.run_study(study, store=store, new=True)
+        covaria.run_study(study, store=store)
+    covaria.run_study(study, store=store, new=True)
 
 
 def write_rows(path, values):
@@ -230,30 +230,30 @@ def write_rows(path, values):
 
 def test_new_starts_over_and_removes_no_file_that_is_not_a_study(tmp_path):
     store = tmp_path / "study.sqlite"
-    residua.run_study({**TINY, "repeats": 2}, store=store)
-    residua.run_study({**TINY, "repeats": 1}, store=store, new=True)
+    covaria.run_study({**TINY, "repeats": 2}, store=store)
+    covaria.run_study({**TINY, "repeats": 1}, store=store, new=True)
     assert _tasks_in(store) == 4
     empty = tmp_path / "empty.sqlite"
     empty.touch()  # as a kill before the first table leaves it
-    residua.run_study({**TINY, "repeats": 1}, store=empty, new=True)
+    covaria.run_study({**TINY, "repeats": 1}, store=empty, new=True)
     other = tmp_path / "letter.txt"
     other.write_text("not a study, and dear to someone")
     with pytest.raises(InputError, match="not a store"):
-        residua.run_study(TINY, store=other, new=True)
+        covaria.run_study(TINY, store=other, new=True)
     assert other.read_text().startswith("not a study")
 
 
 def test_a_second_process_on_the_store_is_refused_and_readers_are_not(tmp_path, whole):
     (tmp_path / "study.toml").write_text(TOML)
     store = tmp_path / "study.sqlite"
-    residua.run_study(tmp_path / "study.toml", store=store)
+    covaria.run_study(tmp_path / "study.toml", store=store)
     with writable(store):
         with pytest.raises(StoreError, match="another process"):
-            residua.run_study(tmp_path / "study.toml", store=store)
+            covaria.run_study(tmp_path / "study.toml", store=store)
         process = command("resume", cwd=tmp_path)
         _, err = process.communicate(timeout=60)
         assert process.returncode == 5
-        assert re.fullmatch(r"residua: study.sqlite is being written by another .*\n", err)
+        assert re.fullmatch(r"covaria: study.sqlite is being written by another .*\n", err)
         assert exported(store).startswith("scenario,setting")
 
 
@@ -269,11 +269,11 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path, whole, monkeypa
     with monkeypatch.context() as patched:
         patched.setattr(Store, "begin", with_little_room)
         with pytest.raises(StoreError, match="the disk is full") as raised:
-            residua.run_study(TINY, store=store)
+            covaria.run_study(TINY, store=store)
     assert "\n" not in str(raised.value)
     kept = _tasks_in(store)
     assert 0 < kept < 40
-    residua.run_study(TINY, store=store)
+    covaria.run_study(TINY, store=store)
     assert exported(store) == whole[1]
 
 
@@ -286,11 +286,11 @@ def test_a_file_that_cannot_grow_ends_the_command_with_one_sentence(tmp_path):
     process = command("run", "study.toml", cwd=tmp_path, preexec_fn=no_large_files)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 5
-    assert re.fullmatch(r"residua: study.sqlite cannot be written: .* resume\.\n", err)
+    assert re.fullmatch(r"covaria: study.sqlite cannot be written: .* resume\.\n", err)
     assert 0 < _tasks_in(tmp_path / "study.sqlite") < 9
     study = tmp_path / "study.toml"
-    residua.run_study(study, store=tmp_path / "study.sqlite")
-    residua.run_study(study, store=tmp_path / "other.sqlite")
+    covaria.run_study(study, store=tmp_path / "study.sqlite")
+    covaria.run_study(study, store=tmp_path / "other.sqlite")
     assert exported(tmp_path / "study.sqlite") == exported(tmp_path / "other.sqlite")
 
 
@@ -301,7 +301,7 @@ def read_only():
         os.chmod(parent, 0o755)
         folder = Path(parent) / "locked"
         folder.mkdir()
-        residua.run_study({**TINY, "repeats": 1}, store=folder / "study.sqlite")
+        covaria.run_study({**TINY, "repeats": 1}, store=folder / "study.sqlite")
         (folder / "study.sqlite").chmod(0o444)
         (folder / "study.sqlite-lock").unlink()
         folder.chmod(0o555)
@@ -319,10 +319,10 @@ def read_only():
 def test_a_read_only_folder_is_one_sentence_and_can_still_be_read(read_only):
     for store in (read_only / "study.sqlite", read_only / "new.sqlite"):
         with pytest.raises(StoreError, match=r"cannot be written .* Choose another place"):
-            residua.run_study(TINY, store=store)
+            covaria.run_study(TINY, store=store)
     assert len(exported(read_only / "study.sqlite").splitlines()) == 1 + 4 * 2 * 20
     with pytest.raises(StoreError, match="is a folder"):
-        residua.run_study(TINY, store=read_only)
+        covaria.run_study(TINY, store=read_only)
 
 
 def test_a_process_that_dies_costs_its_task_only():
@@ -346,18 +346,18 @@ class _Deadly:
 
 def test_a_task_that_fails_is_kept_as_failed_and_tried_again(tmp_path):
     def fragile(noise=1.0):
-        return residua.Model([1.0, 0.0, 0.0], noise=noise, sampler=_sampler, name="fragile")
+        return covaria.Model([1.0, 0.0, 0.0], noise=noise, sampler=_sampler, name="fragile")
 
-    residua.study.scenarios.add_scenario("fragile", fragile)
+    covaria.simulation.scenarios.add_scenario("fragile", fragile)
     study = {**TINY, "repeats": 2, "scenario": [{"name": "fragile", "n_rows": 30}]}
     store = tmp_path / "study.sqlite"
     _sampler.broken = True
-    found = residua.run_study(study, store=store)
+    found = covaria.run_study(study, store=store)
     assert len(found.table) == 0
     assert len(found.failures) == 4
     assert "no rows today" in found.failures[0][-1]
     _sampler.broken = False
-    found = residua.run_study(study, store=store)
+    found = covaria.run_study(study, store=store)
     assert not found.failures
     assert len(found.table) == 4 * 2 * 3
 
@@ -378,7 +378,7 @@ def test_one_more_scenario_learner_or_repeat_changes_no_number(tmp_path, whole):
         "scenario": [{"name": "additive", "n_rows": 40}, *TINY["scenario"]],
         "learner": [{"name": "linear", "ridge": 2.0}, *TINY["learner"]],
     }
-    found = residua.run_study(more, store=tmp_path / "more.sqlite").table
+    found = covaria.run_study(more, store=tmp_path / "more.sqlite").table
     mine = found[(found["scenario"] == "surrogate") & ~found["learner"].str.contains("2.0")]
     theirs = runner.read_study(whole[0]).table
     theirs = theirs[theirs["repeat"] < 2]

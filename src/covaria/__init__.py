@@ -1,0 +1,92 @@
+"""Which features really matter, for any model, with a p-value you can defend.
+
+>>> import covaria
+>>> X, y = covaria.draw("additive", n_rows=300, seed=0)
+>>> result = covaria.assess(X, y, learner="linear", methods=["gcm", "loco"], seed=0)
+>>> "x7" in result.selected["gcm"]
+True
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from covaria.execution import interrupts as interrupts  # isort: skip  # the first of all
+
+from covaria import learners
+from covaria.assessment import assess
+from covaria.efficiencies import (
+    efficiency,
+    plan,
+    power_at,
+    relative_efficiency,
+    relative_variability,
+)
+from covaria.errors import InputError, MissingExtra
+from covaria.methods import METHODS
+from covaria.nuisance.residuals import Residuals, fit_residuals
+from covaria.report import write_report
+from covaria.results.result import Result
+from covaria.selection.refit import Refit, refit
+from covaria.selection.stability import Stability, stability
+from covaria.simulation.model import Model, Term
+from covaria.simulation.scenarios import draw, scenario
+from covaria.tables.dataset import Dataset
+
+if TYPE_CHECKING:
+    from covaria import datasets
+    from covaria.efficiencies import theory
+    from covaria.selection.selectors import Selector, StabilitySelector
+    from covaria.studies.runner import run_study
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "METHODS",
+    "Dataset",
+    "InputError",
+    "MissingExtra",
+    "Model",
+    "Refit",
+    "Residuals",
+    "Result",
+    "Selector",
+    "Stability",
+    "StabilitySelector",
+    "Term",
+    "assess",
+    "datasets",
+    "draw",
+    "efficiency",
+    "fit_residuals",
+    "learners",
+    "plan",
+    "power_at",
+    "refit",
+    "relative_efficiency",
+    "relative_variability",
+    "run_study",
+    "scenario",
+    "stability",
+    "theory",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Return what takes a while to import when it is first asked for."""
+    if name == "datasets":
+        from importlib import import_module
+
+        return import_module("covaria.datasets")
+    if name == "theory":
+        from covaria.efficiencies import theory
+
+        return theory
+    if name in ("Selector", "StabilitySelector"):
+        from covaria.selection import selectors as selector
+
+        return getattr(selector, name)
+    if name == "run_study":
+        from covaria.studies.runner import run_study
+
+        return run_study
+    raise AttributeError(f"module 'covaria' has no attribute {name!r}")

@@ -1,0 +1,271 @@
+"""The front door: a table in, a Result out."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from typing import Any
+
+from covaria.diagnostics.residual_checks import leftover
+from covaria.errors import InputError
+from covaria.execution.cost import Ledger
+from covaria.execution.threads import one_thread
+from covaria.learners import Learner, get_learner
+from covaria.methods import AnyMethod, Method, get_methods
+from covaria.nuisance.plan import Lazy, Plan, Progress
+from covaria.nuisance.residuals import Residuals, fit_residuals
+from covaria.nuisance.splits import make_splits
+from covaria.options.checks import jobs, plain, reporter, truth
+from covaria.results.conclusion import Options, choose, conclude
+from covaria.results.result import Result
+from covaria.tables.dataset import Dataset
+from covaria.tables.encoding import encoded
+
+# For runs whose diagnostics nobody would see: on parts of the rows, in pipelines and studies.
+WITHOUT_CHECKS: dict[str, Any] = {"check": False}
+# What is no part of `Result.settings`: the table, and what changes no answer.
+NOT_SETTINGS = ("X", "y", "n_jobs", "progress")
+
+
+def assess(
+    X: Any,
+    y: Any = None,
+    *,
+    learner: Any = "auto",
+    methods: str | Sequence[str] = "default",
+    splits: Any = 5,
+    paper: bool = False,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    sample_weight: Any = None,
+    clusters: Any = None,
+    task: str = "auto",
+    alternative: str | None = None,
+    validity: str = "conservative",
+    correction: str = "bh",
+    alpha: float = 0.05,
+    top: int | None = None,
+    confidence: float = 0.95,
+    repeats: int = 1,
+    permutations: int = 5,
+    check: bool = True,
+    seed: int = 0,
+    n_jobs: int = 1,
+    progress: Progress | None = None,
+) -> Result:
+    """Return which features help predict y given the rest, with p-values.
+
+    Parameters
+    ----------
+    X, y
+        Any dataframe or array and its target; or a dataframe and the name of its target column.
+    learner
+        "auto" chooses the best of several for y and for each feature, by cross-validation inside
+        the training rows. Or a name (`covaria.learners.LEARNERS`), a learner value such as
+        `Boosting(trees=200)`, or any scikit-learn estimator or pipeline. One that names columns
+        (ColumnTransformer) gets them as they are, text and gaps included.
+    methods
+        Names from `covaria.METHODS`. "default" is GCM, PCM and their verdict, "gcm+pcm"; in sample
+        it is GCM and LOCO. Settings go with the name: "knockoffs(fdr=0.1)", "lasso(rule='min')".
+    splits
+        5 cross-fits in five folds; 0.33 holds out a third; "none" tests in sample; or a
+        scikit-learn splitter, or a list of (train, test) row numbers, which share no row.
+    paper
+        The paper's mode: in sample, two-sided, raw p < .05, one permutation.
+    groups
+        {"place": ["lat", "lon"]}: several columns tested as one feature.
+    sample_weight, clusters
+        An array each, or the name of a column of X; rows of a cluster stay in one fold and may
+        depend on each other. Without clusters, copies of a row are one; range(len(y)) counts every
+        row by itself.
+    task
+        "auto": text, booleans and two-valued targets are classes, other numbers are numbers.
+    alternative
+        None: GCM two-sided, gains "greater"; or "two-sided", "greater", "less" for all.
+    validity
+        How LOCO meets its degenerate null: "conservative", "zipper", "split" or "signed_root".
+    correction, alpha, confidence
+        "bh", "by", "holm", "bonferroni", "storey" or "none"; the level after it; that of the
+        intervals.
+    top
+        Select this many features, the strongest by their statistic, whatever their p-value.
+    repeats
+        Cross-fits with new folds, of which a test takes the mean of its statistics.
+    permutations
+        Shuffles averaged by the permutation test.
+    check
+        Whether to look for what regressions left undone, which makes p-values too small.
+    seed, n_jobs, progress
+        Same seed, same numbers, for any number of processes; a function of (done, total).
+
+    Examples
+    --------
+    >>> import covaria
+    >>> X, y = covaria.draw("linear", n_rows=300, seed=1)
+    >>> result = covaria.assess(X, y, learner="linear", methods=["gcm"])
+    >>> {"x5", "x6", "x7", "x8"} <= set(result.selected["gcm"])
+    True
+    """
+    settings = {name: value for name, value in locals().items() if name != "progress"}
+    progress = reporter(progress)
+    return prepare(**settings).run(progress)
+
+
+@cache
+def _parameters() -> dict[str, Any]:
+    parameters = inspect.signature(assess).parameters.values()
+    return {p.name: p.default for p in parameters if p.name not in NOT_SETTINGS}
+
+
+def defaults() -> dict[str, Any]:
+    """Return the settings of `assess` that can change an answer, with their defaults."""
+    return dict(_parameters())
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run that has been checked and can start."""
+
+    data: Dataset
+    learner: Learner
+    methods: Sequence[AnyMethod]
+    options: Options
+    n_jobs: int = 1
+    seconds: float = field(default=0.0, compare=False)  # that it took to check
+    settings: Mapping[str, Any] = field(default_factory=dict, compare=False)  # as asked for
+
+    @cached_property
+    def encoded(self) -> Dataset:
+        """Return the table that models see, the same for all repeats."""
+        return self.data if self.options.paper else encoded(self.data)
+
+    def plan(
+        self, repeat: int, progress: Progress | None = None, ledger: Ledger | None = None
+    ) -> Plan:
+        """Return what one cross-fit has to fit: each model once, for all methods."""
+        return Plan(
+            data=self.encoded,
+            learner=self.learner,
+            folds=make_splits(self.data, self.options.splits, self.options.seed, repeat),
+            needs=frozenset(need for method in self.methods for need in method.needs),
+            seed=self.options.seed,
+            repeat=repeat,
+            permutations=self.options.permutations,
+            lazy=next((m.settings for m in self.methods if isinstance(m.settings, Lazy)), Lazy()),
+            n_jobs=self.n_jobs,
+            progress=_continued(progress, repeat, self.options.repeats),
+            ledger=ledger,
+        )
+
+    def run(self, progress: Progress | None = None) -> Result:
+        """Return the result, with what every stage cost."""
+        ledger = Ledger()
+        with ledger.stage("prepare"):
+            ledger.charge("checking the table", "", 0, self.seconds)
+        with ledger.stage("plan"):
+            plans = [self.plan(repeat, progress, ledger) for repeat in range(self.options.repeats)]
+        fitted = [fit_residuals(plan) for plan in plans]
+        return self.conclude(plans[0], fitted)
+
+    def conclude(self, plan: Plan, fitted: Sequence[Residuals]) -> Result:
+        """Return the result of what the models of each repeat left over, the plan's first."""
+        ledger = plan.ledger or Ledger()
+        with one_thread():  # the same bits on any number of cores
+            with ledger.stage("select without a test"):
+                chosen = choose(self.methods, self.data, self.options.seed)
+                for name, one in chosen.items():
+                    ledger.charge(name, "", 0, one.seconds)
+            with ledger.stage("diagnose"):
+                checked = self.options.check and not self.options.in_sample
+                left = leftover(plan, fitted[0]) if checked else None
+            with ledger.stage("test and conclude"):
+                result = conclude(fitted, self.learner, self.methods, self.options, chosen, left)
+        about = {**result.about, "models": ledger.models}
+        return replace(result, about=about, cost=ledger.table(), settings=self.settings)
+
+
+def prepare(
+    X: Any,
+    y: Any = None,
+    *,
+    learner: Any = "auto",
+    methods: str | Sequence[str] = "default",
+    paper: bool = False,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    sample_weight: Any = None,
+    clusters: Any = None,
+    task: str = "auto",
+    n_jobs: int = 1,
+    **choices: Any,
+) -> Job:
+    """Return a run with everything checked, or raise a sentence that says what to mend."""
+    start = time.perf_counter()
+    asked = {"learner": learner, "methods": methods, "paper": paper, "groups": groups,
+             "sample_weight": sample_weight, "clusters": clusters, "task": task}  # fmt: skip
+    settings = {name: plain(value) for name, value in (defaults() | asked | choices).items()}
+    chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
+    wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
+    data = Dataset.from_table(
+        X, y, groups=groups, sample_weight=sample_weight, clusters=clusters, task=task,
+        copies=not paper,  # it counted them
+        keep_frame=any(wants),
+    )  # fmt: skip
+    options = Options(**choices)
+    if paper:
+        options = options.as_in_the_paper()
+    chosen = get_methods(
+        methods, validity=options.validity, paper=options.paper, in_sample=options.in_sample
+    )
+    job = Job(data, chosen_learner, chosen, options, n_jobs)
+    _check(job)
+    return replace(job, seconds=time.perf_counter() - start, settings=settings)
+
+
+def _continued(progress: Progress | None, repeat: int, repeats: int) -> Progress | None:
+    """Return the progress function for one repeat of several."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(repeat * total + done, repeats * total)
+
+
+def _check_methods(job: Job) -> None:
+    """Raise a sentence where a method is not for this learner, target or split."""
+    held_out = [m.name for m in job.methods if isinstance(m, Method) and m.held_out]
+    if held_out and job.options.in_sample:
+        raise InputError(
+            f"{held_out[0]} tests a function that it first learns, so it needs held-out rows. "
+            "Use splits=5, or gcm and loco in sample."
+        )
+    limited = [m for m in job.methods if isinstance(m, Method) and m.learners]
+    for method in limited:
+        if job.learner.name not in method.learners:
+            raise InputError(
+                f"{method.name} needs learner='{method.learners[0]}': it linearises a network. "
+                "Use loco with other learners."
+            )
+        if job.data.classes:
+            raise InputError(
+                f"{method.name} is for a target of numbers. For classes use loco or dropout."
+            )
+    if len(limited) > 1:
+        raise InputError("Ask for lazy once: all its settings share one run of the network.")
+
+
+def _check(job: Job) -> None:
+    """Raise a sentence where what was asked for cannot be had."""
+    data, learner, options = job.data, job.learner, job.options
+    learner.check(n_classes=data.n_classes, weighted=data.weights is not None)
+    _check_methods(job)
+    tests = [method for method in job.methods if isinstance(method, Method)]
+    flattered = [method.name.split("(")[0] for method in tests if method.of_one_model]
+    if flattered and options.in_sample and not options.paper and not learner.is_linear:
+        raise InputError(
+            f"In sample, {' and '.join(flattered)} with a flexible learner reject nearly every "
+            "null. Use splits=5, or paper=True to repeat the paper."
+        )
+    if options.validity == "signed_root" and not (options.in_sample and learner.is_linear):
+        raise InputError("validity='signed_root' is for learner='linear' with splits='none'.")
+    if options.repeats > 1 and not isinstance(options.splits, (int, float)):
+        raise InputError("repeats needs splits that can be redrawn: a number of folds or a share.")

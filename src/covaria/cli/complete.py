@@ -1,0 +1,58 @@
+"""What a shell offers when Tab is pressed: names of learners, methods, columns."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shlex
+from pathlib import Path
+
+import typer
+
+
+def learners(incomplete: str) -> list[str]:
+    """Return the learners that begin so."""
+    from covaria.learners import LEARNERS
+
+    return [name for name in LEARNERS if name.startswith(incomplete)]
+
+
+def methods(incomplete: str) -> list[str]:
+    """Return the methods that may follow the last comma."""
+    from covaria.methods import METHODS
+
+    before, comma, last = incomplete.rpartition(",")
+    said = before.split(",")
+    return [f"{before}{comma}{m}" for m in METHODS if m.startswith(last) and m not in said]
+
+
+def corrections(incomplete: str) -> list[str]:
+    """Return the corrections that begin so."""
+    known = ("bh", "by", "holm", "bonferroni", "storey", "none")
+    return [name for name in known if name.startswith(incomplete)]
+
+
+def columns(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the columns of the table named before, read from its first line."""
+    path = _table(ctx)
+    if path is None:
+        return []
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        first = file.readline(100_000)
+    separator = max(",;\t|", key=first.count)
+    names = next(csv.reader([first], delimiter=separator), [])
+    return [name for name in names if name.startswith(incomplete) and name.isprintable()]
+
+
+def _table(ctx: typer.Context) -> Path | None:
+    """Return the text file on the line; the parser has lost it while an option lacks its value."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        words = line.split()
+    for word in (ctx.params.get("table"), *words):
+        path = Path(str(word)).expanduser()
+        if path.suffix.lower() in (".csv", ".tsv", ".txt", ".data") and path.is_file():
+            return path
+    return None

@@ -1,0 +1,57 @@
+"""The options that several commands have."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from covaria.cli import complete as cli_complete
+from covaria.errors import InputError, short
+
+TableFile = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)]
+Target = Annotated[
+    str,
+    typer.Option(
+        "--target", "-t", help="The column to explain.", autocompletion=cli_complete.columns
+    ),
+]
+Methods = Annotated[
+    str,
+    typer.Option(
+        "--methods", "-m", help="Names, comma-separated.", autocompletion=cli_complete.methods
+    ),
+]
+LearnerName = Annotated[
+    str,
+    typer.Option(
+        "--learner",
+        "-l",
+        help="A name, or such as 'boosting(trees=200, splits=4)'.",
+        autocompletion=cli_complete.learners,
+    ),
+]
+Splits = Annotated[str, typer.Option(help="5: cross-fit; 0.33: hold out a third; none: in sample.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict only.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")]
+
+
+def read_splits(text: str) -> Any:
+    """Return what --splits says: a number of folds, a share, or 'none'."""
+    if text == "none":
+        return text
+    try:
+        return int(text) if text.isdigit() else float(text)
+    except ValueError:
+        raise InputError(
+            f"--splits {short(text)} is not a number of folds, a share, or 'none'."
+        ) from None
+
+
+def tell(notes: list[str], quiet: bool) -> None:
+    """Say on the error stream what was done to read a table."""
+    for note in notes if not quiet else ():
+        print(f"! {note}", file=sys.stderr)

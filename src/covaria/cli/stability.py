@@ -1,0 +1,238 @@
+"""The commands about stability: which features come back, and what they are worth unseen."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from covaria.cli.options import AsJson, Jobs, Quiet, Splits, read_splits, tell
+from covaria.errors import InputError, did_you_mean, short
+from covaria.tables.writing import make_room
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from covaria.selection.refit import Refit
+    from covaria.selection.stability import Stability
+
+
+TableName = Annotated[
+    str, typer.Argument(help="A CSV or Parquet file, or a name that `datasets` lists.")
+]
+Target = Annotated[str, typer.Option("--target", "-t", help="The column to explain.")]
+Learners = Annotated[
+    str, typer.Option("--learners", "--learner", "-l", help="Names, comma-separated.")
+]
+MethodNames = Annotated[str, typer.Option("--methods", "-m", help="Names, comma-separated.")]
+Paper = Annotated[bool, typer.Option("--paper", help="The paper's mode.")]
+# One of the files that `covaria stability --out` writes.
+STABILITY_FILE = "stability.csv"
+Groups = Annotated[
+    Path | None, typer.Option(help='TOML: place = ["lat", "lon"] makes one feature of two.')
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(stability)
+    app.command()(refit)
+
+
+def stability(
+    table: TableName,
+    target: Target = "",
+    learners: Learners = "auto",
+    methods: MethodNames = "default",
+    paper: Paper = False,
+    folds: Annotated[int, typer.Option(help="Select on the training part of each.")] = 5,
+    splits: Splits = "5",
+    threshold: Annotated[float, typer.Option(help="Share of parts of a stable feature.")] = 0.8,
+    scheme: Annotated[str, typer.Option(help="folds or half_samples.")] = "folds",
+    pairs: Annotated[int, typer.Option(help="Pairs of halves, with half_samples.")] = 50,
+    drop: Annotated[str, typer.Option(help="Columns to leave out, comma-separated.")] = "",
+    groups: Groups = None,
+    weights: Annotated[str | None, typer.Option(help="A column of sample weights.")] = None,
+    clusters: Annotated[str | None, typer.Option(help="A column of clusters of rows.")] = None,
+    correction: Annotated[str, typer.Option(help="bh, by, holm, bonferroni or none.")] = "bh",
+    alpha: Annotated[float, typer.Option(help="The level after correction.")] = 0.05,
+    task: Annotated[str, typer.Option(help="auto, regression or classification.")] = "auto",
+    out: Annotated[
+        Path | None, typer.Option(help="A folder for a table and results.json a learner.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Where the HTML page goes.")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
+    jobs: Jobs = 1,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Select on many parts of TABLE, and keep what is selected again and again.
+
+    Example: covaria stability houses.csv --target price --learners linear,boosting
+    """
+    from covaria.cli import console
+    from covaria.selection.refit import name_learners
+    from covaria.selection.stability import stability as stable
+
+    make_room(None if out is None else out / STABILITY_FILE, report)
+    frame, target, asked = _asked(
+        table, target, paper, drop, groups, weights, clusters, quiet,
+        methods=methods, folds=folds, splits=read_splits(splits), threshold=threshold,
+        seed=seed, n_jobs=jobs, correction=correction, alpha=alpha, task=task,
+    )  # fmt: skip
+    found = {}
+    for name, learner in name_learners(learners).items():
+        with console.progress_bar(hidden=quiet or as_json) as progress:
+            found[name] = stable(
+                frame, target, learner=learner, scheme=scheme, pairs=pairs, progress=progress,
+                **asked,
+            )  # fmt: skip
+    _write_stability(found, out, report)
+    if as_json:
+        every = {name: one.to_dict() for name, one in found.items()}
+        print(json.dumps(every if len(every) > 1 else found[name].to_dict(), allow_nan=False))
+        return
+    for name, one in found.items():
+        print(f"{name}: {one}" if len(found) > 1 else str(one))
+
+
+def refit(
+    table: TableName,
+    target: Target = "",
+    learners: Learners = "auto",
+    methods: MethodNames = "default",
+    paper: Paper = False,
+    folds: Annotated[int, typer.Option(help="Select on the training part of each.")] = 5,
+    splits: Splits = "5",
+    threshold: Annotated[float, typer.Option(help="Share of parts of a stable feature.")] = 0.8,
+    seeds: Annotated[int, typer.Option(help="How many ways to draw the folds.")] = 1,
+    drop: Annotated[str, typer.Option(help="Columns to leave out, comma-separated.")] = "",
+    groups: Groups = None,
+    weights: Annotated[str | None, typer.Option(help="A column of sample weights.")] = None,
+    clusters: Annotated[str | None, typer.Option(help="A column of clusters of rows.")] = None,
+    correction: Annotated[str, typer.Option(help="bh, by, holm, bonferroni or none.")] = "bh",
+    alpha: Annotated[float, typer.Option(help="The level after correction.")] = 0.05,
+    task: Annotated[str, typer.Option(help="auto, regression or classification.")] = "auto",
+    out: Annotated[
+        Path | None, typer.Option(help="A folder for the tables, results.json and a picture.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Where the HTML page goes.")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
+    jobs: Jobs = 1,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Select on parts of TABLE, refit on what was selected, measure on the rows left out.
+
+    Example: covaria refit houses.csv --target price --learners linear,boosting,network
+    """
+    from covaria.cli import console
+    from covaria.selection.refit import refit as refitted
+
+    make_room(*([] if out is None else files(out)), report)
+    frame, target, asked = _asked(
+        table, target, paper, drop, groups, weights, clusters, quiet,
+        methods=methods, folds=folds, splits=read_splits(splits), threshold=threshold,
+        seed=seed, n_jobs=jobs, correction=correction, alpha=alpha, task=task,
+    )  # fmt: skip
+    with console.progress_bar(hidden=quiet or as_json) as progress:
+        found = refitted(frame, target, learners=learners, seeds=seeds, progress=progress, **asked)
+    if out is not None:
+        write(found, out)
+    if report is not None:
+        from covaria.report import write_report
+
+        write_report(found, report)
+    print(json.dumps(found.to_dict(), allow_nan=False) if as_json else str(found))
+
+
+def _asked(
+    table: str, target: str, paper: bool, drop: str, groups: Path | None, weights: str | None,
+    clusters: str | None, quiet: bool, **settings: Any,
+) -> tuple[pd.DataFrame, str, dict[str, Any]]:  # fmt: skip
+    """Return the table, its target, and the settings under the names that Python has for them."""
+    from covaria.tables.files import read_groups, without_columns
+
+    frame, target, known, notes = _table(table, target)
+    together: Any = clusters
+    if known is not None and not paper and clusters is None:
+        together = known
+        notes = [f"Rows that depend on each other stand in {known.max() + 1:,} clusters."]
+    tell(notes, quiet)
+    settings |= {"paper": paper, "groups": read_groups(groups), "sample_weight": weights}
+    return without_columns(frame, drop), target, settings | {"clusters": together}
+
+
+def _write_stability(found: dict[str, Stability], out: Path | None, report: Path | None) -> None:
+    """Write a table and a JSON file a learner, and a page."""
+    from covaria.report import write_report
+    from covaria.tables.files import write_csv
+    from covaria.tables.writing import write_text
+
+    for name, one in found.items():
+        stem = "stability" if len(found) == 1 else f"stability-{file_name(name)}"
+        if out is not None:
+            write_csv(one.table, out / f"{stem}.csv")
+            text = json.dumps(one.to_dict(), allow_nan=False, indent=1, ensure_ascii=False)
+            write_text(out / f"{stem}.json", text + "\n")
+        if report is not None:
+            place = (
+                report if len(found) == 1 else report.with_stem(f"{report.stem}-{file_name(name)}")
+            )
+            write_report(one, place)
+
+
+def file_name(text: str) -> str:
+    """Return a text as the name of a file.
+
+    >>> file_name("boosting(trees=200)")
+    'boosting-trees-200'
+    """
+    return re.sub(r"[^\w]+", "-", text).strip("-")
+
+
+def _table(given: str, target: str) -> tuple[pd.DataFrame, str, Any, list[str]]:
+    """Return a table, its target, its clusters where they are known, and what was done to read it.
+
+    A name that is not a file is one of `covaria.datasets`.
+    """
+    from covaria import datasets
+    from covaria.tables.files import read_table
+
+    names = [*datasets.ENTRIES, *datasets.ALIASES]
+    if "." not in given and not Path(given).exists():
+        if given not in names:
+            hint = did_you_mean(given, names)
+            raise InputError(f"There is no file or dataset '{short(given)}'.{hint}")
+        X, y = datasets.load(given)
+        clusters = datasets.clusters(given, X)
+        return X.assign(**{str(y.name): y}), target or str(y.name), clusters, []
+    frame, notes = read_table(given)
+    if not target:
+        raise InputError("There is no target: name the column to explain with --target.")
+    return frame, target, None, notes
+
+
+def files(folder: Path) -> list[Path]:
+    """Return the files that `write` writes to a folder."""
+    from covaria.selection.refit import FRAMES
+
+    return [folder / name for name in (*(f"{n}.csv" for n in FRAMES), "results.json", "rates.svg")]
+
+
+def write(found: Refit, folder: Path) -> None:
+    """Write the tables, everything as JSON, and the picture."""
+    from covaria import plots
+    from covaria.selection.refit import FRAMES
+    from covaria.tables.files import write_csv
+    from covaria.tables.writing import write_text
+
+    for name in FRAMES:
+        write_csv(getattr(found, name), folder / f"{name}.csv")
+    text = json.dumps(found.to_dict(), allow_nan=False, indent=1, ensure_ascii=False)
+    write_text(folder / "results.json", text + "\n")
+    threshold = float(found.about["threshold"])
+    plots.save(plots.selection_rates(found.frequencies, threshold=threshold), folder / "rates.svg")

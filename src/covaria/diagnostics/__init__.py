@@ -1,0 +1,1 @@
+"""What puts a verdict in doubt: poor regressions, residuals that still hold something."""

@@ -1,0 +1,244 @@
+"""How good each regression is, what it left undone, and when to warn of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covaria.diagnostics.centring import Centring, centring
+from covaria.diagnostics.residual_checks import SHARED, Leftover
+from covaria.errors import short
+from covaria.learners import Learner
+from covaria.nuisance.residuals import Residuals
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+COLUMNS = [
+    "regression", "feature", "learner", "r2",
+    "leftover", "leftover_p", "bias", "learning_curve_gap", "fold_ratio", "outlier_share",
+    "mean_shift", "kind", "alarm",
+]  # fmt: skip
+# The share of what is left that the rest still explains, and how sure of it we must be, for a
+# regression to be called poor; and the shift of a statistic that makes its p-value too small.
+POOR, SURE = 0.03, 0.01
+SHIFTED, SUSPECT = 0.75, 0.1
+# The share of what is left that more rows would take away, by which a regression wants more rows;
+# and how many times as far off it is in one fold as in another.
+LARGE_GAP, LARGE_RATIO = 0.3, 3.0
+# The share of what is left of a feature that comes from rows this many times as far off as half
+# of them, though they are not among the feature's own outermost values.
+LARGE_SHARE, FAR, OUTERMOST = 0.15, 10.0, 0.01
+# PCM may be off by as many standard errors, if both its regressions miss the same.
+IN_COMMON = 2.5
+# Fewer rows, or values, say nothing of that.
+FEW_ROWS = 20
+# Above this share explained by the others, a feature has little of its own left to test.
+DETERMINED = 0.98
+# The kinds of warnings, as findings have them.
+POORLY, TAKEN, NOT_A_MEAN = "poor_regression", "determined", "not_a_mean"
+
+
+def quality_table(
+    fitted: Sequence[Residuals], learner: Learner, left: Leftover | None
+) -> pd.DataFrame:
+    """Return a row for every regression: who fitted it, how well, and what to beware of."""
+    from covaria.diagnostics.table import Quality
+
+    rows = []
+    centred = centring(fitted[0])
+    names = {name: j for j, name in enumerate(fitted[0].data.names)}
+    for (regression, feature), values in _explained(fitted).items():
+        j, r2 = names.get(feature, -1), float(np.median(values))
+        row: dict[str, Any] = {
+            "regression": regression,
+            "feature": feature,
+            "learner": _learner_of(fitted[0], regression, j, learner),
+            "r2": r2,
+            "leftover": np.nan,
+            "leftover_p": np.nan,
+            "bias": np.nan,
+            "learning_curve_gap": np.nan,
+            "fold_ratio": np.nan,
+            "outlier_share": np.nan,
+            "mean_shift": np.nan,
+            "kind": "",
+            "alarm": "",
+        }
+        if left is not None and j >= 0:
+            of_x = regression == "x given rest"
+            row["leftover"] = float((left.x if of_x else left.y)[j])
+            row["leftover_p"] = float((left.x_p if of_x else left.y_p)[j])
+            row["bias"] = float(left.bias[j])
+        if regression == "x given rest":
+            row["learning_curve_gap"] = learning_curve_gap(fitted[0], j, 1 - r2)
+            row["fold_ratio"] = fold_ratio(fitted[0], j)
+            row["outlier_share"] = outlier_share(fitted[0], j)
+            row["kind"], row["alarm"] = _warning(row, fitted[0], left, j)
+        mean = centred.get((regression.replace(" ", "_"), j), Centring())
+        row["mean_shift"] = mean.off
+        if mean.is_off:
+            row["kind"], row["alarm"] = NOT_A_MEAN, _off_alarm(row, fitted[0].data.target)
+        rows.append(row)
+    return Quality(rows, columns=COLUMNS)
+
+
+def learning_curve_gap(residuals: Residuals, j: int, loss: float) -> float:
+    """Return the share of what is left of a feature that more rows would take away.
+
+    The learner chosen erred by more when it learned from fewer rows. If the excess over the error
+    of the truth falls like one over the rows, the two errors say how much of it remains.
+    """
+    choices = residuals.choices
+    if choices is None or not choices.n_rows or residuals.n_train == 0 or not loss > 0:
+        return np.nan
+    more = residuals.n_train / choices.n_rows - 1
+    drop = choices.errors.get(j, np.nan) / loss - 1
+    return float(np.clip(drop / more, 0.0, 1.0)) if more > 0 and np.isfinite(drop) else np.nan
+
+
+def learning_curve_gap_of_y(residuals: Residuals) -> float:
+    """Return the share of what is left of y that more rows would take away."""
+    if "loss_given_all" not in residuals.arrays:
+        return np.nan
+    loss = residuals.arrays["loss_given_all"]
+    return learning_curve_gap(residuals, -1, float(np.average(loss, weights=residuals.weights)))
+
+
+def missed_in_common(residuals: Residuals, left: Leftover, j: int) -> float:
+    """Return how far PCM could be off, in standard errors: what both its regressions leave undone.
+
+    With shares s and t of both residuals still to be learned, their product is off by √(st) of
+    their spread, if they miss the same.
+    """
+    if left.f is None or left.f_p is None or not left.f_p[j] < SURE:
+        return 0.0
+    of_y = max(float(left.y[j]), np.nan_to_num(learning_curve_gap_of_y(residuals)))
+    return float(np.sqrt(len(residuals.rows) * left.f[j] * of_y))
+
+
+def fold_ratio(residuals: Residuals, j: int) -> float:
+    """Return how many times as far off a feature's regression is in the worst fold as in the best.
+
+    Medians are compared, of columns that take many values: a few rows far off do not count.
+    """
+    left, values, weights = _widest_column(residuals, j)
+    folds = [residuals.fold == k for k in range(residuals.n_folds)]
+    typical = [_quantile(left[own], weights[own], 0.5) for own in folds if own.sum() >= FEW_ROWS]
+    if len(typical) < 2 or _takes_few(values):
+        return np.nan
+    return max(typical) / max(min(typical), 1e-12 * max(typical), 1e-300)
+
+
+def outlier_share(residuals: Residuals, j: int) -> float:
+    """Return the share of what is left of a feature that comes from ordinary values far off.
+
+    Where a value is ordinary the regression is to blame: it was asked where it had seen nothing.
+    """
+    left, values, weights = _widest_column(residuals, j)
+    low, high = (_quantile(values, weights, level) for level in (OUTERMOST, 1 - OUTERMOST))
+    total = float(weights @ np.square(left))
+    if _takes_few(values) or not total > 0:
+        return np.nan
+    is_far = (left > FAR * _quantile(left, weights, 0.5)) & (values >= low) & (values <= high)
+    return float(weights[is_far] @ np.square(left[is_far])) / total
+
+
+def _quantile(values: Array, weights: Array, level: float) -> float:
+    """Return a quantile by weights: where these are all alike, the usual one."""
+    if np.ptp(weights) == 0:
+        return float(np.quantile(values, level))
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(reached, level * reached[-1])])
+
+
+def _takes_few(values: Array) -> bool:
+    return len(np.unique(values[:1000])) < FEW_ROWS
+
+
+def _widest_column(residuals: Residuals, j: int) -> tuple[Array, Array, Array]:
+    """Return how far off each row is, its value, both of the column off most, and its weight."""
+    x, _ = residuals.feature(j)
+    weights = np.ones(len(x)) if residuals.weights is None else residuals.weights
+    widest = int(np.argmax(weights @ (x - np.average(x, axis=0, weights=weights)) ** 2))
+    column = residuals.data.features[j].tested[widest]
+    return np.abs(x[:, widest]), residuals.data.X[residuals.rows, column], weights
+
+
+def _warning(
+    row: dict[str, Any], residuals: Residuals, left: Leftover | None, j: int
+) -> tuple[str, str]:
+    """Return what to beware of in a feature's tests, as a kind and a sentence, or nothing."""
+    name, r2 = f"'{short(row['feature'])}'", row["r2"]
+    if r2 > DETERMINED:
+        told = f"{name} is {100 * r2:.1f}% determined by the others: little can be said of it."
+        return TAKEN, told
+    if (
+        row["learning_curve_gap"] >= LARGE_GAP
+        or row["fold_ratio"] >= LARGE_RATIO
+        or row["outlier_share"] >= LARGE_SHARE
+    ):
+        return POORLY, f"The regression of {name} wants more rows: its p-values may be too small."
+    if left is None:
+        return "", ""
+    is_poor = left.x[j] >= POOR and left.x_p[j] < SURE
+    is_seen = max(left.x_p[j], left.y_p[j]) < SUSPECT or left.bias_p[j] < SHARED
+    is_shifted = abs(left.bias[j]) >= SHIFTED and is_seen
+    if is_poor or is_shifted:
+        told = f"The regression of {name} on the rest is poor: its p-values may be too small."
+        return POORLY, told
+    if missed_in_common(residuals, left, j) >= IN_COMMON:
+        return POORLY, (
+            f"The regressions of PCM's function of {name} and of y are poor: its p-values may be "
+            "too small."
+        )
+    return "", ""
+
+
+def _off_alarm(row: dict[str, Any], target: str) -> str:
+    """Return that a learner misses the mean, and of what."""
+    name = row["feature"] if row["regression"] == "x given rest" else target
+    return (
+        f"The learner does not predict the mean of '{short(name)}': it is off by "
+        f"{abs(row['mean_shift']):.2f} standard deviations of what is left."
+    )
+
+
+def _learner_of(residuals: Residuals, regression: str, j: int, learner: Learner) -> str:
+    """Return the learner that served most folds of a regression."""
+    chosen = residuals.learners.get((regression.replace(" ", "_"), j))
+    return Counter(chosen).most_common(1)[0][0] if chosen else str(learner)
+
+
+def _explained(fitted: Sequence[Residuals]) -> dict[tuple[str, str], list[float]]:
+    found: dict[tuple[str, str], list[float]] = {}
+    for residuals in fitted:
+        for key, value in _explained_once(residuals):
+            found.setdefault(key, []).append(value)
+    return found
+
+
+def _explained_once(residuals: Residuals) -> Iterable[tuple[tuple[str, str], float]]:
+    data, arrays, weights = residuals.data, residuals.arrays, residuals.weights
+
+    def share(loss: Array, of: float) -> float:
+        return float(1 - np.average(loss, weights=weights) / of)
+
+    if "loss_given_all" in arrays and ("y_given_all", -1) not in residuals.failures:
+        yield ("y given all", ""), share(arrays["loss_given_all"], residuals.mean_loss)
+    for j, feature in enumerate(data.features):
+        if not feature.columns:
+            continue
+        if "loss_given_rest" in arrays and ("y_given_rest", j) not in residuals.failures:
+            loss = arrays["loss_given_rest"][:, j]
+            yield ("y given rest", feature.name), share(loss, residuals.mean_loss)
+        if "x_given_rest" in arrays and ("x_given_rest", j) not in residuals.failures:
+            columns = list(feature.tested)
+            loss = (arrays["x_given_rest"][:, columns] ** 2 / data.variance[columns]).mean(axis=1)
+            yield ("x given rest", feature.name), share(loss, 1.0)

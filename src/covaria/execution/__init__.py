@@ -1,0 +1,1 @@
+"""Where work runs: threads, workers, compiled code, progress, interrupts."""

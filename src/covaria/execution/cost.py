@@ -1,0 +1,62 @@
+"""What a run costs: models fitted and seconds, by stage, purpose and learner.
+
+A `Ledger` is opened for each run and handed down with the plan. Whoever fits models charges them to
+it; what else a stage takes is charged when the stage ends. So the rows add up to the run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What a stage does beside fitting models.
+OTHER = "everything else"
+
+
+@dataclass
+class Ledger:
+    """Models and seconds by (stage, purpose, learner)."""
+
+    rows: dict[tuple[str, str, str], tuple[int, float]] = field(default_factory=dict)
+    current: str = ""
+
+    def charge(self, purpose: str, learner: str, models: int, seconds: float) -> None:
+        """Add models and seconds to what the current stage cost."""
+        key = (self.current, purpose, learner)
+        before, already = self.rows.get(key, (0, 0.0))
+        self.rows[key] = (before + models, already + seconds)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Charge to a stage what happens inside, and the time that nobody else charges."""
+        outer, charged, start = self.current, self.seconds, time.perf_counter()
+        self.current = name
+        try:
+            yield
+        finally:
+            took = time.perf_counter() - start
+            self.charge(OTHER, "", 0, max(0.0, took - (self.seconds - charged)))
+            self.current = outer
+
+    @property
+    def seconds(self) -> float:
+        """Return all seconds charged so far."""
+        return sum(seconds for _, seconds in self.rows.values())
+
+    @property
+    def models(self) -> int:
+        """Return all models charged so far."""
+        return sum(models for models, _ in self.rows.values())
+
+    def table(self) -> pd.DataFrame:
+        """Return a row for each stage, purpose and learner, in the order in which they came."""
+        import pandas as pd
+
+        rows = [(*key, *cost) for key, cost in self.rows.items() if any(cost)]
+        return pd.DataFrame(rows, columns=["stage", "purpose", "learner", "models", "seconds"])

@@ -1,0 +1,288 @@
+"""Projection pursuit: a sum of smooth functions, each of one weighted sum of the columns.
+
+Friedman and Stuetzle (1981). A direction starts where least squares points, or where what is left
+bends most, at a principal Hessian direction (Li, 1992), which sees even functions that least
+squares is blind to. Gauss-Newton steps then make it better. Nothing is pursued where slopes and
+bends are no larger than those of noise, so that such regressions cost next to nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covaria.learners.estimators import Array
+from covaria.learners.estimators.single_index import center_and_scale, unit
+from covaria.learners.estimators.splines import (
+    TINY,
+    counted,
+    diagonalise,
+    gram,
+    probabilities,
+    targets,
+)
+
+# Two products of columns are four sums.
+MOST = 4
+# The Hessian directions tried for each; steps to make one better, how often each is halved, and
+# rounds for all of them.
+BENDS, STEPS, HALVINGS, ROUNDS = 2, 8, 4, 3
+# A gain of the score that is not worth another step.
+LITTLE = 1e-3
+# Directions are sought among many, so that a parameter costs twice what it would if known before.
+DEAR = 2.0
+# A curve is made of so many B-splines within so many standard deviations, and straight beyond.
+PARTS, REACH = 6, 1.7
+SMOOTHINGS = np.logspace(-6, 4, 21)
+# Values of y among so large a share at either end say no more of directions than the next ones.
+OUTERMOST = 0.05
+# Values of a column count as no further out than this many standard deviations.
+FURTHEST = 5.0
+# No more sums are sought where they would use up this share of the rows.
+USED_UP = 0.8
+# The four cubic B-splines over the share f of the way between two knots: rows 1, f, f², f³.
+CUBIC = np.array([[1, 4, 1, 0], [-3, 0, 3, 0], [3, -6, 3, 0], [-1, 3, -3, 1]]) / 6
+_DIFFERENCES = np.diff(np.eye(PARTS), 2, axis=0)
+ROUGHNESS = _DIFFERENCES.T @ _DIFFERENCES
+
+
+class PursuitModel:
+    """A sum of curves along directions; for classes one such sum per class, normalised."""
+
+    def __init__(self, *, n_classes: int = 0) -> None:
+        self.n_classes = n_classes
+
+    def fit(self, X: Array, y: Array, weights: Array | None = None) -> Self:
+        """Return the model with its directions and curves fitted."""
+        X, y, weights = counted(X, y, weights)
+        self.center, self.scale = center_and_scale(X, weights)
+        Z = self._standardised(X)
+        self.level = weights @ Z
+        self.white = whitening(Z - self.level, weights)
+        V = (Z - self.level) @ self.white
+        each = targets(y, self.n_classes)
+        self.means = [float(weights @ target) for target in each]
+        self.sums = [fit_sum(V, t - m, weights) for t, m in zip(each, self.means, strict=True)]
+        return self
+
+    def _standardised(self, X: Array) -> Array:
+        return np.clip((X - self.center) / self.scale, -FURTHEST, FURTHEST)
+
+    def predict(self, X: Array) -> Array:
+        """Return means, or a row of probabilities per row of X."""
+        V = (self._standardised(X) - self.level) @ self.white
+        found = [m + total(own, V) for m, own in zip(self.means, self.sums, strict=True)]
+        curves = np.column_stack(found)
+        if self.n_classes:
+            return probabilities(np.clip(curves, 1e-3, 1 - 1e-3))
+        return curves[:, 0]
+
+
+def whitening(Z: Array, weights: Array) -> Array:
+    """Return the weights of columns that make them uncorrelated, with variance one."""
+    scale, axes = np.linalg.eigh(gram(Z, weights))
+    known = scale > 1e-8 * max(scale.max(initial=0.0), 1e-8)
+    return np.asarray(axes[:, known] / np.sqrt(scale[known]))
+
+
+# --- one curve along one direction --------------------------------------------------------------
+
+
+def _placed(u: Array) -> tuple[Array, NDArray[np.intp], Array]:
+    """Return the place of each value among the knots: bounded, the knot before, and beyond it."""
+    spot = (u + REACH) * ((PARTS - 3) / (2 * REACH))
+    inside = np.clip(spot, 0, PARTS - 3)
+    return spot, np.minimum(inside.astype(np.intp), PARTS - 4), inside
+
+
+def _scattered(values: Array, knot: NDArray[np.intp]) -> Array:
+    """Return a row of all B-splines for the four that are not zero there."""
+    found = np.zeros((len(knot), PARTS))
+    np.put_along_axis(found, knot[:, None] + np.arange(4), values, axis=1)
+    return found
+
+
+def _slopes(knot: NDArray[np.intp], inside: Array) -> Array:
+    f = inside - knot
+    return _scattered(np.column_stack([np.ones(len(f)), 2 * f, 3 * f * f]) @ CUBIC[1:], knot)
+
+
+def parts(u: Array) -> Array:
+    """Return the B-splines of a curve at values of mean 0 and variance 1, straight far out."""
+    spot, knot, inside = _placed(u)
+    f = inside - knot
+    found = _scattered(np.column_stack([np.ones(len(f)), f, f * f, f * f * f]) @ CUBIC, knot)
+    far = np.flatnonzero(spot != inside)
+    if len(far):
+        found[far] += (spot - inside)[far, None] * _slopes(knot[far], inside[far])
+    return found
+
+
+@dataclass(frozen=True)
+class Index:
+    """A direction and the curve along it: values on the training rows, and its log GCV score."""
+
+    theta: Array
+    u: Array
+    design: Array
+    mix: Array
+    center: Array
+    loads: Array
+    shrinkage: Array
+    values: Array
+    score: float
+
+    @classmethod
+    def along(cls, theta: Array, V: Array, y: Array, weights: Array) -> Self:
+        """Return the curve of least GCV score; its direction has cost a parameter a column."""
+        u = V @ theta
+        B = parts(u)
+        center = weights @ B
+        B -= center
+        mix, penalty = diagonalise(gram(B, weights), ROUGHNESS)
+        design = B @ mix
+        loads = design.T @ (weights * y)
+        shrinkages = 1 / (1 + np.outer(SMOOTHINGS, penalty))
+        errors = weights @ y**2 - (2 * shrinkages - shrinkages**2) @ loads**2
+        used = 1 + DEAR * (shrinkages.sum(axis=1) + V.shape[1] - 1)
+        scores = score(errors, used, len(y))
+        best = int(np.argmin(scores))
+        shrinkage = shrinkages[best]
+        values = design @ (shrinkage * loads)
+        return cls(theta, u, design, mix, center, loads, shrinkage, values, float(scores[best]))
+
+    def __call__(self, V: Array) -> Array:
+        """Return the curve at other rows."""
+        design = (parts(V @ self.theta) - self.center) @ self.mix
+        return np.asarray(design @ (self.shrinkage * self.loads))
+
+    def step(self, V: Array, y: Array, weights: Array) -> Array:
+        """Return the change of the direction that the linearised fit asks for."""
+        _, knot, inside = _placed(self.u)
+        slope = _slopes(knot, inside) @ (self.mix @ (self.shrinkage * self.loads))
+        turned = slope[:, None] * (V - np.outer(self.u, self.theta))
+        # What the curve itself can follow asks for no change.
+        seen = self.design.T @ (weights[:, None] * turned)
+        turned -= weights @ turned + (self.design * self.shrinkage) @ seen
+        held = gram(turned, weights)
+        held.flat[:: len(held) + 1] += 1e-8 * np.trace(held) + TINY
+        scale = (PARTS - 3) / (2 * REACH)
+        pull = turned.T @ (weights * (y - self.values))
+        return np.asarray(np.linalg.solve(held, pull) / scale)
+
+    def improved(self, V: Array, y: Array, weights: Array, steps: int) -> Index:
+        """Return the index after at most so many Gauss-Newton steps downhill."""
+        best: Index = self
+        for _ in range(steps):
+            step, before = best.step(V, y, weights), best.score
+            for shorter in 0.5 ** np.arange(HALVINGS):
+                trial = Index.along(unit(best.theta + shorter * step), V, y, weights)
+                if trial.score < best.score:
+                    best = trial
+                    break
+            if before - best.score < LITTLE:
+                break
+        return best
+
+
+def score(error: Array | float, used: Array | float, n_rows: int) -> Array:
+    """Return the log GCV score, infinite where next to all rows are used up."""
+    share = np.asarray(used, dtype=float) / n_rows
+    scores = np.log(np.maximum(error, TINY)) - 2 * np.log(np.maximum(1 - share, TINY))
+    return np.where(share < USED_UP, scores, np.inf)
+
+
+# --- sums of them -------------------------------------------------------------------------------
+
+
+def total(indices: list[Index], V: Array) -> Array:
+    """Return the sum of all curves at some rows."""
+    return np.asarray(sum((index(V) for index in indices), np.zeros(len(V))))
+
+
+def left_by(indices: list[Index], y: Array) -> Array:
+    """Return what the curves leave of y on the training rows."""
+    return np.asarray(y - sum((index.values for index in indices), np.zeros(len(y))))
+
+
+def fit_sum(V: Array, y: Array, weights: Array) -> list[Index]:
+    """Return directions found from all but the outermost values of y, with curves through all.
+
+    Few rows far out would else each draw a direction towards themselves.
+    """
+    low, high = np.quantile(y, [OUTERMOST, 1 - OUTERMOST])
+    inside = np.clip(y, low, high) if high > low else y
+    found = pursued(V, inside - weights @ inside, weights)
+    return better(found, V, y, weights, steps=0)
+
+
+def pursued(V: Array, y: Array, weights: Array) -> list[Index]:
+    """Return the directions and curves that explain y, of mean zero, best for what they cost."""
+    found: list[Index] = []
+    while len(found) < MOST:
+        left = left_by(found, y)
+        starts = [Index.along(t, V, left, weights) for t in directions(V, left, weights)]
+        if not starts:
+            break
+        start = min(starts, key=lambda index: index.score)
+        more = better([*found, start], V, y, weights)
+        if cost(more, V, y, weights) >= cost(found, V, y, weights):
+            break
+        found = more
+    return pruned(found, V, y, weights)
+
+
+def directions(V: Array, left: Array, weights: Array) -> list[Array]:
+    """Return where residuals rise or bend more than noise would: least squares, two Hessians.
+
+    Were they noise, the length of the slopes would be known from the sizes of the rows, and the
+    eigenvalues of the Hessian would fill a half circle of known radius (Wigner, 1955).
+    """
+    n_columns, sizes = V.shape[1], np.square(V).sum(axis=1)
+    if not n_columns:
+        return []
+    slopes = V.T @ (weights * left)
+    noise = float(np.sum((weights * left) ** 2 * sizes))
+    is_rising = slopes @ slopes > (1 + 2 * np.sqrt(2 / n_columns)) * noise
+    left = left - V @ slopes
+    values, turn = np.linalg.eigh(gram(V, weights * left))
+    noise = float(np.sum((weights * left * sizes) ** 2))
+    radius = 2 * np.sqrt(noise / n_columns) * (1 + n_columns ** (-2 / 3))
+    most = np.argsort(-np.abs(values))[:BENDS]
+    bent = [unit(turn[:, k]) for k in most if abs(values[k]) > radius]
+    return [unit(slopes), *bent] if is_rising else bent
+
+
+def better(
+    indices: list[Index], V: Array, y: Array, weights: Array, *, steps: int = STEPS
+) -> list[Index]:
+    """Return the same sums after rounds in which each fits what the others leave."""
+    found = list(indices)
+    for _ in range(ROUNDS if len(found) > 1 else 1):
+        before = cost(found, V, y, weights)
+        for k, index in enumerate(found):
+            left = left_by(found[:k] + found[k + 1 :], y)
+            start = Index.along(index.theta, V, left, weights)
+            found[k] = start.improved(V, left, weights, steps)
+        if before - cost(found, V, y, weights) < LITTLE:
+            break
+    return found
+
+
+def cost(indices: list[Index], V: Array, y: Array, weights: Array) -> float:
+    """Return the log GCV score of a sum."""
+    used = 1 + DEAR * sum(index.shrinkage.sum() + V.shape[1] - 1 for index in indices)
+    return float(score(float(weights @ left_by(indices, y) ** 2), used, len(y)))
+
+
+def pruned(indices: list[Index], V: Array, y: Array, weights: Array) -> list[Index]:
+    """Return the sums without those that cost more than they explain."""
+    kept = list(indices)
+    for index in indices:
+        fewer = [other for other in kept if other is not index]
+        if cost(fewer, V, y, weights) < cost(kept, V, y, weights):
+            kept = fewer
+    return kept

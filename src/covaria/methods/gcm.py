@@ -1,0 +1,180 @@
+"""The generalised covariance measure.
+
+Shah and Peters, "The hardness of conditional independence testing and the generalised
+covariance measure", Annals of Statistics 48 (2020). A feature of several columns, or a target
+of three or more classes, is tested by the quadratic form of all products at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from covaria.inference.tests import column_blocks, covariance, standard_error
+from covaria.nuisance.residuals import Residuals
+from covaria.tables.dataset import as_slice
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.intp]
+
+# Directions whose variance is below this share of the largest say the same as the others.
+SAME_DIRECTION = 1e-9
+# Columns whose spread is below this share of the largest are what rounding left of them.
+ROUNDING = 1e-10
+
+
+def gcm(residuals: Residuals, rng: Generator) -> Array:
+    """Return the product of what is left of x_j and what is left of y."""
+    scores = _products(residuals)
+    if residuals.model_noise is None:
+        return wider(residuals, scores)
+    # Folds share training rows, so the noise of row i in x and of row j in y meet twice: in the
+    # product of row i and in that of row j. The sd over rows does not see that they are the same.
+    noise = residuals.model_noise
+    return wider(residuals, scores, (1 + 2 * noise) / (1 + noise))
+
+
+def wider(residuals: Residuals, scores: Array, factor: Array | float = 1.0) -> Array:
+    """Return scores further from their mean: by a factor, and for means taken off within levels."""
+    if residuals.widening is not None:
+        factor = factor * residuals.widening
+    mean = scores.mean(axis=0)
+    return scores if np.all(factor == 1) else np.asarray(mean + factor * (scores - mean))
+
+
+def _products(residuals: Residuals) -> Array:
+    single, columns, several = _by_width(residuals)
+    if single == columns == list(range(residuals.data.n_features)):
+        return residuals.weighted(residuals.x_given_rest * residuals.y_given_rest)
+    scores = np.zeros(residuals.y_given_rest.shape[:2], order="F")
+    if single:
+        own, at = (as_slice(np.array(index)) for index in (columns, single))
+        scores[:, at] = residuals.weighted(
+            residuals.x_given_rest[:, own] * residuals.y_given_rest[:, at]
+        )
+    for j in several:
+        scores[:, j] = combined(residuals, of_products(residuals, j))[0]
+        scores[:, j] *= _multiple_correlation(residuals, j)  # so that this is their mean
+    return scores
+
+
+def _by_width(residuals: Residuals) -> tuple[list[int], list[int], list[int]]:
+    """Return the features with one product a row, their columns, and those with several."""
+    one_score = residuals.y_given_rest.ndim == 2
+    owned = [feature.tested for feature in residuals.data.features]
+    single = [j for j, columns in enumerate(owned) if len(columns) == 1 and one_score]
+    several = [
+        j for j, columns in enumerate(owned) if columns and not (len(columns) == 1 and one_score)
+    ]
+    return single, [owned[j][0] for j in single], several
+
+
+def of_products(residuals: Residuals, j: int) -> Array:
+    """Return x-residual times y-residual for every pair of their columns."""
+    x, y = residuals.feature(j)
+    return residuals.weighted((x[:, :, None] * y[:, None, :]).reshape(len(x), -1))
+
+
+def combined(residuals: Residuals, products: Array) -> tuple[Array, int]:
+    """Return the one combination of products whose squared statistic is the χ², and its df.
+
+    With weights Σ⁻¹m on products of mean m and covariance Σ, mean² over variance is m'Σ⁻¹m.
+    They are scaled so that the mean is 1, or all are 0.
+    """
+    inverse, rank = _inverse(residuals, products)
+    scores = products @ (inverse @ products.mean(axis=0))
+    mean = float(scores.mean())
+    return (scores / mean if mean > 0 else np.zeros(len(products))), rank
+
+
+def _inverse(residuals: Residuals, products: Array) -> tuple[Array, int]:
+    """Return the inverse covariance of the products' means and its rank, after standardising."""
+    sigma = covariance(products, residuals.clusters)
+    sd = np.sqrt(np.diag(sigma))
+    # A column the rest determine exactly leaves rounding only: it must not enter.
+    alive = sd > ROUNDING * sd.max() if sd.max() > 0 else np.zeros(len(sd), dtype=bool)
+    scale = np.where(alive, 1 / np.where(alive, sd, 1.0), 0.0)
+    values, vectors = np.linalg.eigh(sigma * np.outer(scale, scale))
+    kept = values > SAME_DIRECTION * max(values.max(initial=0.0), 1e-300)
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    return inverse * np.outer(scale, scale), int(kept.sum())
+
+
+def _multiple_correlation(residuals: Residuals, j: int) -> float:
+    """Return the length of the whitened cross-covariance of the residuals, between 0 and 1."""
+    x, y = (_alive(left, residuals.weights) for left in residuals.feature(j))
+    w = np.ones(len(x)) if residuals.weights is None else residuals.weights
+    cross = (w[:, None] * x).T @ y / len(x)
+    x_inverse, y_inverse = (np.linalg.pinv((w[:, None] * v).T @ v / len(v)) for v in (x, y))
+    squared = float(np.trace(x_inverse @ cross @ y_inverse @ cross.T))
+    return float(np.sqrt(max(squared, 0.0) / min(x.shape[1], y.shape[1])))
+
+
+def degrees_of_freedom(residuals: Residuals) -> Whole:
+    """Return the degrees of freedom of each feature: the rank of its products."""
+    degrees = np.array([min(1, len(f.tested)) for f in residuals.data.features], dtype=np.intp)
+    for j in _by_width(residuals)[2]:
+        degrees[j] = _inverse(residuals, of_products(residuals, j))[1]
+    return degrees
+
+
+def product_scale(residuals: Residuals) -> Array:
+    """Return sd of the feature times sd of y: the size a product can have."""
+    single, columns, _ = _by_width(residuals)
+    scale = np.ones(residuals.data.n_features)
+    scale[single] = np.sqrt(residuals.data.variance[columns] * residuals.mean_loss)
+    return scale
+
+
+def correlation_scale(residuals: Residuals) -> Array:
+    """Return what a feature's estimate is divided by to read as a correlation."""
+    single, columns, _ = _by_width(residuals)
+    scale = np.ones(residuals.data.n_features)
+    for some in column_blocks(len(residuals.rows), len(single)):
+        x, y = residuals.x_given_rest[:, columns[some]], residuals.y_given_rest[:, single[some]]
+        of_x, of_y = (
+            np.sqrt(np.average(left**2, axis=0, weights=residuals.weights)) for left in (x, y)
+        )
+        size = of_x * of_y
+        scale[single[some]] = np.where(size > 0, size, 1.0)
+    return scale
+
+
+def fisher_scale(residuals: Residuals, scores: Array) -> tuple[Array, Array]:
+    """Return Fisher's z of each partial correlation and its error; NaN for several columns.
+
+    The error is that of a ratio: with ξ and ε of unit variance row i moves the correlation r by
+    ξε − r (ξ² + ε²)/2. What widened the spread of the scores widens it as well.
+    """
+    single, columns, _ = _by_width(residuals)
+    z, error = np.full((2, residuals.data.n_features), np.nan)
+    for some in column_blocks(len(residuals.rows), len(single)):
+        at = single[some]
+        x, y = residuals.x_given_rest[:, columns[some]], residuals.y_given_rest[:, at]
+        x, y = (_unit(left, residuals.weights) for left in (x, y))
+        products = residuals.weighted(x * y)
+        r = np.clip(products.mean(axis=0), -1 + 1e-12, 1 - 1e-12)
+        influence = residuals.weighted(x * y - r / 2 * (x**2 + y**2))
+        own, wider = products.std(axis=0), scores[:, at].std(axis=0)
+        unit = np.where(own > 0, correlation_scale(residuals)[at] * own, 1.0)
+        error[at] = standard_error(influence, residuals.clusters) / (1 - r**2) * wider / unit
+        z[at] = np.arctanh(r)
+    return z, error
+
+
+def _unit(values: Array, weights: Array | None) -> Array:
+    size = np.sqrt(np.average(values**2, axis=0, weights=weights))
+    return np.asarray(values / np.where(size > 0, size, 1.0))
+
+
+def _alive(values: Array, weights: Array | None) -> Array:
+    """Return columns of one size, whatever their units; those that are rounding alone are 0."""
+    size = np.sqrt(np.average(values**2, axis=0, weights=weights))
+    return np.where(size > ROUNDING * size.max(), _unit(values, weights), 0.0)
+
+
+def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:
+    """Return what the scores of a feature are products of, (rows, columns) each."""
+    x, y = residuals.feature(j)
+    return (x if residuals.weights is None else residuals.weights[:, None] * x), y

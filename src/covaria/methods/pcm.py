@@ -1,0 +1,72 @@
+"""The projected covariance measure: a test that also sees even effects and interactions.
+
+Lundborg, Kim, Shah and Samworth, "The projected covariance measure for assumption-lean variable
+significance testing", Annals of Statistics 52 (2024). Where GCM multiplies what is left of x_j
+with what is left of y, PCM takes what is left of a *function* of x_j that the training rows
+suggest: the full model less its mean over other values of the feature (partial dependence). The
+function is right if anything is, so the test is one-sided.
+
+Every fold has its function from the other folds' rows, and what one fold's noise suggests the
+others then see confirmed: a pair of folds counts twice. Without an effect the sum of the folds'
+statistics has a variance of up to 2 instead of 1 (2 for functions of many parts, less for few),
+so scores stand √2 times as far from their mean as they are. Let S_k be normal vectors in d
+dimensions, one a fold, and T_k = S_k·S/|S| with S the sum of the others: then Σ T_k / √(2K) is
+above 1.645 in at most 5% of draws, for all d and K (tests/methods/test_pcm.py computes them).
+
+With three or more classes there is a function for each, and the score is the sum of all their
+products: no class is left out, so their names and order do not matter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from covaria.methods.gcm import wider
+from covaria.nuisance.residuals import Residuals
+from covaria.tables.dataset import of_all_classes
+
+Array = NDArray[np.float64]
+
+# By as much the spread of the scores grows where folds learn from each other's rows.
+SHARED = np.sqrt(2.0)
+
+
+def pcm(residuals: Residuals, rng: Generator) -> Array:
+    """Return the product of what is left of a function of x_j and what is left of y."""
+    f, y = _pair(residuals)
+    products = f * y if y.ndim == 2 else (f * y).sum(axis=2)
+    scores = residuals.weighted(products)
+    return wider(residuals, scores, 1.0 if residuals.n_folds == 1 else SHARED)
+
+
+def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:
+    """Return what the scores of a feature are products of, (rows, classes) each."""
+    f, y = _pair(residuals)
+    f, y = (array[:, j].reshape(len(array), -1) for array in (f, y))
+    return (f if residuals.weights is None else residuals.weights[:, None] * f), y
+
+
+def _pair(residuals: Residuals) -> tuple[Array, Array]:
+    """Return what is left of the functions and of y; of three or more classes, of each of them."""
+    y = residuals.y_given_rest
+    return residuals.f_given_rest, y if y.ndim == 2 else of_all_classes(y)
+
+
+def unexplained(residuals: Residuals) -> Array:
+    """Return the mean square of what is left of y without each feature: all it could explain."""
+    squares = _pair(residuals)[1] ** 2
+    return np.asarray(squares.reshape(*squares.shape[:2], -1).sum(axis=2).mean(axis=0))
+
+
+def reach(residuals: Residuals) -> float:
+    """Return by how much more the estimate varies where there is an effect.
+
+    The function has its size from the training rows: with slope β̂ of theirs and covariance c of
+    the tested rows the estimate is β̂c, which both move. In a cross-fit they are the same rows, so
+    that its sd is twice that of c, not √2 times; held-out rows add those that were learned from.
+    """
+    if residuals.n_folds > 1:
+        return float(np.sqrt(2))
+    return float(np.sqrt(1 + len(residuals.rows) / max(1, residuals.n_train)))

@@ -1,0 +1,63 @@
+"""What a useless feature gains by standing in for its neighbours.
+
+Dropout and permutation ask what the fitted model uses. A model never knows its coefficients
+exactly, and among correlated features the errors compensate: it leans a little on a useless
+feature and a little less on its neighbours. Take that feature away without a refit and the
+loss rises, although the feature is useless. For least squares with noise variance σ², n training
+rows and variance inflation V = 1/(1 − R²) of the feature on the others, the lean δ has variance
+Vσ²/n, and the expected rise is
+
+    permutation   2 (V − 1) σ²/n          dropout   (V − 2) σ²/n
+
+Uncorrected, permutation rejects 20% of nulls at AR(.7) and 57% at AR(.9). So the expected rise
+is taken off the scores, and since δ² varies as much as its mean, the spread of the scores is
+widened by twice that. It is of order 1/n: beside the gain of a useful feature it is soon small.
+Permutation pays for V − ½: folds share training rows, which makes its scores a little dependent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covaria.inference.tests import ROUNDING, standard_error
+from covaria.nuisance.residuals import Residuals
+
+Array = NDArray[np.float64]
+
+# δ² is a χ² of one degree of freedom, whose 95% point lies 1.73 × 1.645 means above its mean; the
+# margin to 2 covers that σ² and V are estimated (measured: nulls rejected at most 5.5%).
+WIDEN = 2.0
+
+
+def less_standing_in(residuals: Residuals, gains: Array, *, weight: float, free: float) -> Array:
+    """Return the gains without what standing in explains: weight × (V − free) σ²/n a feature."""
+    if not residuals.n_train:
+        return gains
+    excess = np.maximum(0.0, residuals.data.inflation - free)
+    shift = weight * excess * _loss_per_row(residuals)
+    mean, error = gains.mean(axis=0), standard_error(gains, residuals.clusters)
+    used = error * np.sqrt(len(gains)) > ROUNDING * residuals.mean_loss
+    widen = np.sqrt(1 + np.divide(WIDEN * shift, error, out=np.zeros_like(error), where=used) ** 2)
+    return np.asarray(mean - np.where(used, shift, 0.0) + widen * (gains - mean))
+
+
+def _loss_per_row(residuals: Residuals) -> float:
+    """Return the loss one useless coefficient costs: σ²/n, or for a log-loss ½/n a class."""
+    data, n_rows = residuals.data, residuals.n_train * _worth(residuals)
+    if data.classes:
+        return 0.5 * (data.n_classes - 1) / n_rows
+    loss = np.average(residuals.loss_given_all[:, 0], weights=residuals.weights)
+    return float(loss) / n_rows
+
+
+def _worth(residuals: Residuals) -> float:
+    """Return the rows that unequal weights, or copies of rows, are worth, as a share of the rows.
+
+    It is (Σw)² / Σw² over n (Kish 1965), where copies of a row add up their weights.
+    """
+    data = residuals.data
+    weights = np.ones(data.n_rows) if data.weights is None else data.weights
+    if data.n_copies and data.clusters is not None:
+        weights = np.bincount(data.clusters, weights).astype(float)
+    return float(weights.sum() ** 2 / (weights**2).sum() / data.n_rows)

@@ -1,0 +1,1 @@
+"""The nuisance regressions behind the tests: planned, chosen, fitted once, their residuals."""

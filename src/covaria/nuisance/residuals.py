@@ -1,0 +1,600 @@
+"""Residuals: the shared models planned, handed to an engine, and what they leave over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covaria.execution.cost import Ledger
+from covaria.learners import Auto
+from covaria.nuisance.engines import plain
+from covaria.nuisance.fit import by_task, engine_for, run
+from covaria.nuisance.plan import Choices, Outcome, Plan, Task
+from covaria.nuisance.splits import Fold, in_parts
+from covaria.randomness import stream
+from covaria.tables.dataset import Dataset, Feature, Index, Rows, as_slice, of_all_classes
+from covaria.tables.encoding import goes_with, widening, within
+
+Array = NDArray[np.float64]
+# Targets that vary by a smaller share of the largest are constant.
+SAME = 1e-12
+# Digits that other targets than columns keep, in units of their spread.
+DIGITS = 9
+# What the product of two residuals takes.
+PRODUCT = frozenset({"x_given_rest", "y_given_rest"})
+# Of the first fold's training rows in as many parts two models leave one out each.
+PARTS = 4
+# What came of the tasks of one fold and need: for each outcome, the features it answers for.
+Found = list[tuple[list[int], Outcome]]
+NEEDS = (
+    "y_given_all",
+    "y_given_rest",
+    "x_given_rest",
+    "y_dropped",
+    "y_permuted",
+    "y_lazy",
+    "f_given_rest",
+    "square_given_rest",
+)
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What is left of y and of each feature, out of fold, and each row's loss.
+
+    Rows are the tested rows in the order of the table. `y_given_rest` and the losses have a
+    column per feature, `x_given_rest` a column per column of `data.X`. With three or more
+    classes what is left of y has one more axis: a column per class but the first. `n_train` is
+    the rows a model learned from, 0 where it was tested on those same rows. `learners` are those
+    that each regression chose, fold by fold, where it had a choice; `choices` says how.
+    `model_noise` is the share of noise in the predictions of each feature's two regressions,
+    where that was measured; `widening` what taking means of levels off both costs their product.
+    """
+
+    data: Dataset
+    rows: Rows
+    arrays: Mapping[str, Array]
+    failures: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    fits: Mapping[str, int] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    n_folds: int = 1
+    n_train: int = 0
+    engine: str = "plain"
+    learners: Mapping[tuple[str, int], Sequence[str]] = field(default_factory=dict)
+    choices: Choices | None = None
+    fold: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # that tested each row
+    model_noise: Array | None = None
+    widening: Array | None = None
+    folds: Sequence[Fold] = ()
+
+    @property
+    def y_given_all(self) -> Array:
+        return self.arrays["y_given_all"]
+
+    @property
+    def y_given_rest(self) -> Array:
+        return self.arrays["y_given_rest"]
+
+    @property
+    def x_given_rest(self) -> Array:
+        return self.arrays["x_given_rest"]
+
+    @property
+    def f_given_rest(self) -> Array:
+        """Return what is left of a function of each feature that the training rows suggest.
+
+        With three or more classes one more axis has a function for each of them, the first too.
+        """
+        return self.arrays["f_given_rest"]
+
+    @property
+    def square_given_rest(self) -> Array:
+        """Return what is left of the square of each feature, where it owns one column."""
+        return self.arrays["square_given_rest"]
+
+    @property
+    def loss_given_all(self) -> Array:
+        """Return each row's loss under the full model, as a column beside the features."""
+        return self.arrays["loss_given_all"][:, None]
+
+    @property
+    def loss_given_rest(self) -> Array:
+        return self.arrays["loss_given_rest"]
+
+    @property
+    def loss_dropped(self) -> Array:
+        return self.arrays["loss_dropped"]
+
+    @property
+    def loss_permuted(self) -> Array:
+        return self.arrays["loss_permuted"]
+
+    @property
+    def loss_lazy(self) -> Array:
+        return self.arrays["loss_lazy"][:, :-1]
+
+    @property
+    def loss_stepped(self) -> Array:
+        """Return each row's loss under the full network after a step of its own, as a column."""
+        return self.arrays["loss_lazy"][:, -1:]
+
+    @property
+    def weights(self) -> Array | None:
+        """Return the weights of the tested rows, scaled to mean one."""
+        if self.data.weights is None:
+            return None
+        weights = self.data.weights[self.rows]
+        return np.asarray(weights / weights.mean())
+
+    @property
+    def clusters(self) -> Rows | None:
+        return None if self.data.clusters is None else self.data.clusters[self.rows]
+
+    @property
+    def freedom(self) -> float:
+        """Return the degrees of freedom of errors: clusters less one, or as good as all."""
+        return np.inf if self.clusters is None else len(np.unique(self.clusters)) - 1.0
+
+    def weighted(self, scores: Array) -> Array:
+        """Return scores whose plain mean and sd are the weighted mean and its sd.
+
+        A row with weight w stands at mean + w (score − mean): the influence of that row on
+        the weighted mean. So estimate, error and efficiency still come from one array.
+        """
+        if self.weights is None:
+            return scores
+        w = self.weights.reshape(-1, *[1] * (scores.ndim - 1))
+        mean = (w * scores).mean(axis=0)
+        return np.asarray(mean + w * (scores - mean))
+
+    def feature(self, j: int) -> tuple[Array, Array]:
+        """Return what is left of a feature, (n, columns), and of y given the rest, (n, classes)."""
+        x = self.x_given_rest[:, list(self.data.features[j].tested)]
+        y = self.y_given_rest[:, j]
+        return x, y.reshape(len(y), -1)
+
+    def failure(self, needs: Iterable[str], feature: int) -> str:
+        """Return why a feature has no score, or nothing."""
+        for need in needs:
+            for key in ((need, feature), (need, -1)):
+                if key in self.failures:
+                    return self.failures[key]
+        return ""
+
+    @cached_property
+    def mean_loss(self) -> float:
+        """Return the loss of predicting the mean: Var(Y), or for classes the entropy."""
+        data, everything = self.data, np.arange(self.data.n_rows, dtype=np.intp)
+        losses = data.loss(data.mean_prediction(everything, data.n_rows), everything)
+        return float(np.average(losses, weights=data.weights))
+
+
+def fit_residuals(plan: Plan) -> Residuals:
+    """Return what every regression of the plan leaves over, each fitted once."""
+    ledger = plan.ledger or Ledger()
+    with ledger.stage("choose learners"):
+        if isinstance(plan.learner, Auto):
+            from covaria.nuisance.auto import choose
+
+            plan = replace(plan, choices=choose(plan))
+    with ledger.stage("fit"):
+        return _fitted(plan)
+
+
+def _fitted(plan: Plan) -> Residuals:
+    """Return what the regressions leave over, by the learners chosen."""
+    engine = engine_for(plan)
+    residuals = gather(plan, run(plan))
+    if (engine is not plain or plan.choices) and not is_sound(residuals):
+        engine, residuals = plain, gather(plan, run(plan, plainly=True))  # it says which fit failed
+    name = engine.__name__.rsplit(".", 1)[-1]
+    residuals = replace(residuals, engine=name, choices=plan.choices)
+    for need, targets in (("f_given_rest", _suggested), ("square_given_rest", _squares)):
+        if need in plan.needs:
+            residuals = _with_targets(plan, residuals, need, targets)
+    if plan.choices and len(plan.folds) > 1 and plan.needs >= PRODUCT:
+        residuals = replace(residuals, model_noise=_model_noise(plan, residuals))
+    return _within_levels(residuals)
+
+
+# --- categories of many levels ------------------------------------------------------------------
+
+
+def _within_levels(residuals: Residuals) -> Residuals:
+    """Return residuals less their means within the levels that one of them goes with."""
+    data = residuals.data
+    if not data.levels or "y_given_rest" not in residuals.arrays:
+        return residuals
+    arrays = {name: array.copy() for name, array in residuals.arrays.items()}
+    widen = np.ones(data.n_features)
+    for j, feature in enumerate(data.features):
+        others = [levels.code[residuals.rows] for levels in data.levels if levels.feature != j]
+        parts = [(name, at) for name, at in _of_feature(j, feature) if name in arrays]
+        codes = [code for code in others if _goes_with(arrays, parts, code)]
+        if not feature.columns or not codes:
+            continue
+        for name, at in parts:
+            values = arrays[name][:, at]
+            arrays[name][:, at] = within(values.reshape(len(values), -1), codes).reshape(
+                values.shape
+            )
+        widen[j] = widening(codes)
+    return replace(residuals, arrays=arrays, widening=widen)
+
+
+def _of_feature(j: int, feature: Feature) -> list[tuple[str, Any]]:
+    """Return where what is left of y and of a feature stands."""
+    of_x = [("f_given_rest", j), ("square_given_rest", j), ("x_given_rest", list(feature.tested))]
+    return [("y_given_rest", j), *of_x]
+
+
+def _goes_with(arrays: Mapping[str, Array], parts: list[tuple[str, Any]], code: Rows) -> bool:
+    """Return whether what is left of y or of a feature goes with the levels."""
+    return any(goes_with(arrays[name][:, at].reshape(len(code), -1), code) for name, at in parts)
+
+
+# --- the noise in models ------------------------------------------------------------------------
+
+
+def _model_noise(plan: Plan, residuals: Residuals) -> Array:
+    """Return for each feature the noise of a model's prediction: its variance over that of rows.
+
+    In least squares that is about the parameters over the rows. Two models that learn from the
+    first fold without a quarter of its rows each, not the same, differ by their noise alone. Of
+    the regressions of the feature and of y the lesser counts.
+    """
+    train, test = plan.folds[0]
+    part = in_parts(train, plan.data.clusters, PARTS, stream(plan.seed, "noise", plan.repeat))
+    if not part.any():  # they are one cluster
+        return np.zeros(plan.data.n_features)
+    found = []
+    for left_out in range(2):
+        folds = [(train[part != left_out], test)]
+        less = replace(plan, folds=folds, needs=PRODUCT, progress=None, purpose="model noise")
+        fewer = gather(less, run(less))
+        found.append(_by_class(fewer))
+    whole = _by_class(residuals)
+    # A model of m rows has noise q, one of (1 − f) m has q / (1 − f), and two that share 1 − 2f of
+    # the m differ by 2 f / (1 − f) times that.
+    of_x, of_y = (
+        (1 - 1 / PARTS) ** 2 * PARTS / 2
+        * _over(
+            _mean_square(found[0][need] - found[1][need], fewer.weights),
+            _mean_square(whole[need], residuals.weights),
+        )
+        for need in ("x_given_rest", "y_given_rest")
+    )  # fmt: skip
+    of_y = of_y.reshape(plan.data.n_features, -1).max(axis=1)
+    columns = [list(feature.tested) for feature in plan.data.features]
+    return np.asarray(np.minimum(of_y, [of_x[some].max(initial=0.0) for some in columns]))
+
+
+def _by_class(residuals: Residuals) -> dict[str, Array]:
+    """Return what the two regressions left over, of y for every class."""
+    left = residuals.y_given_rest
+    y = of_all_classes(left) if left.ndim == 3 else left
+    return {"x_given_rest": residuals.x_given_rest, "y_given_rest": y}
+
+
+def _mean_square(values: Array, weights: Array | None) -> Array:
+    return np.asarray(np.average(values**2, axis=0, weights=weights))
+
+
+def _over(some: Array, others: Array) -> Array:
+    """Return some numbers over others, 0 where those are 0."""
+    return np.asarray(np.divide(some, others, out=np.zeros_like(others), where=others > 0))
+
+
+# --- other targets than the columns -------------------------------------------------------------
+
+
+def _suggested(plan: Plan) -> Iterator[Array]:
+    """Yield for each fold a function of each feature: the full model less its partial mean.
+
+    It has a column per feature, and with three or more classes one more axis, for all of them.
+    """
+    everything = np.arange(plan.data.n_rows, dtype=np.intp)
+    plan = replace(
+        plan,
+        folds=[(train, everything) for train, _ in plan.folds],
+        needs=frozenset({"y_direction"}),
+        only=None,
+        progress=None,
+        purpose="functions of features",
+    )
+    for outcome in run(plan):
+        if outcome.failure:
+            raise FitFailed(outcome.failure)
+        assert outcome.direction is not None
+        yield outcome.direction
+
+
+def _squares(plan: Plan) -> Iterator[Array]:
+    """Yield for each fold the square of each feature that owns one column, 0 for others."""
+    squares = np.zeros((plan.data.n_rows, plan.data.n_features))
+    for j, feature in enumerate(plan.data.features):
+        if len(feature.tested) == 1:
+            column, spread = plan.data.X[:, feature.tested[0]], plan.data.variance
+            mean = np.average(column, weights=plan.data.weights)
+            squares[:, j] = (column - mean) ** 2 / (spread[feature.tested[0]] or 1.0)
+    for _ in plan.folds:
+        yield squares
+
+
+class FitFailed(Exception):
+    """The full model of a fold could not be fitted."""
+
+
+def _with_targets(
+    plan: Plan, residuals: Residuals, need: str, targets: Callable[[Plan], Iterator[Array]]
+) -> Residuals:
+    """Return the residuals with what the rest leaves of other targets than the columns."""
+    begin, failures, fits = time.perf_counter(), dict(residuals.failures), dict(residuals.fits)
+    classes = (plan.data.n_classes,) if plan.data.n_classes > 2 and need[0] == "f" else ()
+    left = np.zeros((len(residuals.rows), plan.data.n_features, *classes), order="F")
+    try:
+        for fold, values in enumerate(targets(plan)):
+            at = _places(residuals.rows, plan.folds[fold][1])[1]
+            for part in np.ndindex(classes):
+                found = _left_of_targets(plan, fold, values[(..., *part)], need, failures)
+                left[(at, slice(None), *part)] = found
+                fits[need] += int((np.ptp(values, axis=0) > 0).sum())
+    except FitFailed as failure:
+        failures[need, -1] = str(failure)
+    seconds = {**residuals.seconds, need: time.perf_counter() - begin}
+    arrays = {**residuals.arrays, need: left}
+    return replace(residuals, arrays=arrays, failures=failures, fits=fits, seconds=seconds)
+
+
+def _left_of_targets(
+    plan: Plan, fold: int, targets: Array, need: str, failures: dict[tuple[str, int], str]
+) -> Array:
+    """Return what the rest leaves of each target in a fold's test rows; constants leave 0."""
+    test = plan.folds[fold][1]
+    varies = np.ptp(targets, axis=0) > SAME * max(1e-300, float(np.abs(targets).max(initial=0)))
+    tasks = [Task("x_given_rest", fold, int(j)) for j in np.flatnonzero(varies)]
+    # In units of their own, and without digits that are rounding: those would decide between
+    # splits of a tree that are equally good.
+    unit = np.where(varies, targets.std(axis=0), 1.0)
+    targets = np.round(targets / unit, DIGITS)
+    part = replace(
+        plan,
+        targets=targets,
+        needs=frozenset({"x_given_rest"}),
+        only=frozenset(tasks),
+        progress=None,
+        purpose="functions of features",
+    )
+    left = np.zeros((len(test), targets.shape[1]))
+    for task, outcome in by_task(part, run(part)).items():
+        if outcome.failure or outcome.prediction is None:
+            failures.setdefault((need, task.feature), f"fold {fold + 1}: {outcome.failure}")
+        else:
+            left[:, task.feature] = targets[test, task.feature] - outcome.prediction[:, 0]
+    return left * unit
+
+
+def is_sound(residuals: Residuals) -> bool:
+    """Return whether all that is left over is finite, and its losses can be squared."""
+    return all(
+        _within(array, plain.LARGEST ** (1 + name.startswith("loss")))
+        for name, array in residuals.arrays.items()
+    )
+
+
+def _within(array: Array, most: float) -> bool:
+    flat = array.ravel(order="K")
+    if flat @ flat <= most:  # no number is larger than the length of them all; this is quick
+        return True
+    return bool(-most <= array.min(initial=0.0) and array.max(initial=0.0) <= most)
+
+
+def gather(plan: Plan, outcomes: Iterable[Outcome]) -> Residuals:
+    """Return the outcomes of all folds put side by side, in the order of the rows."""
+    rows = _tested_rows(plan)
+    shapes = _shapes(plan, len(rows))
+    arrays: dict[str, Array] = {}
+    failures: dict[tuple[str, int], str] = {}
+    learners: dict[tuple[str, int], list[str]] = {}
+    fits, seconds = dict.fromkeys(NEEDS, 0), dict.fromkeys(NEEDS, 0.0)
+    places = [_places(rows, test) for _, test in plan.folds]
+    for (need, fold), answered in groupby(_answered(plan, outcomes), key=_kind):
+        found: Found = []
+        for tasks, outcome in answered:
+            _charge(plan, tasks, outcome, fits, seconds)
+            if outcome.failure:
+                where = f"fold {fold + 1}: " if len(plan.folds) > 1 else ""
+                failures.setdefault((need, tasks[0].feature), where + outcome.failure)
+            else:
+                found.append(([task.feature for task in tasks], outcome))
+                if outcome.learner:
+                    learners.setdefault((need, tasks[0].feature), []).append(outcome.learner)
+        for name, index, left in _LEFT[need](plan.data, *places[fold], found) if found else ():
+            _put(arrays, name, shapes[name], index, left)
+    for name in shapes.keys() - arrays.keys():
+        arrays[name] = np.zeros(shapes[name])  # nothing of this kind could be fitted
+    tested_in = np.zeros(len(rows), dtype=np.intp)
+    for k, (_, at) in enumerate(places):
+        tested_in[at] = k
+    return Residuals(
+        plan.data,
+        rows,
+        arrays,
+        failures,
+        fits,
+        seconds,
+        len(plan.folds),
+        _n_train(plan),
+        learners=learners,
+        fold=tested_in,
+        folds=plan.folds,
+    )
+
+
+def _tested_rows(plan: Plan) -> Rows:
+    """Return the rows that some fold tests, in the order of the table."""
+    tests = [test for _, test in plan.folds]
+    if len(tests) == 1 and isinstance(as_slice(tests[0]), slice):
+        return tests[0]
+    return np.sort(np.concatenate(tests))
+
+
+def _answered(plan: Plan, outcomes: Iterable[Outcome]) -> Iterator[tuple[list[Task], Outcome]]:
+    """Yield each outcome with the tasks it answers: one, or several in a row."""
+    start = 0
+    for outcome in outcomes:
+        stop = start + outcome.count
+        yield plan.tasks[start:stop], outcome
+        start = stop
+
+
+def _kind(answered: tuple[list[Task], Outcome]) -> tuple[str, int]:
+    """Return the need and the fold that an outcome is for."""
+    return answered[0][0].need, answered[0][0].fold
+
+
+def _places(rows: Rows, test: Rows) -> tuple[Index, Index]:
+    """Return a fold's test rows, and where they stand among all tested rows."""
+    own = as_slice(test)
+    if isinstance(own, slice) and len(test) == len(rows):
+        return own, slice(0, len(rows))
+    return own, as_slice(np.searchsorted(rows, test))
+
+
+def _n_train(plan: Plan) -> int:
+    """Return how many rows a model learned from, 0 where it was tested on the same rows."""
+    learned = np.zeros(plan.data.n_rows, dtype=bool)
+    for train, test in plan.folds:
+        if train is test:
+            return 0
+        learned[:] = False
+        learned[train] = True
+        if learned[test].any():
+            return 0
+    return int(np.mean([len(train) for train, _ in plan.folds]))
+
+
+def _shapes(plan: Plan, n_rows: int) -> dict[str, tuple[int, ...]]:
+    """Return the shape of every array that the plan's needs ask for."""
+    data, classes = plan.data, (plan.data.n_classes - 1,) if plan.data.n_classes > 2 else ()
+    shapes: dict[str, tuple[int, ...]] = {}
+    if plan.tasks and plan.tasks[0].need == "y_given_all":
+        shapes |= {"y_given_all": (n_rows, *classes), "loss_given_all": (n_rows,)}
+    if "y_given_rest" in plan.needs:
+        shapes["y_given_rest"] = (n_rows, data.n_features, *classes)
+        shapes["loss_given_rest"] = (n_rows, data.n_features)
+    if "x_given_rest" in plan.needs:
+        shapes["x_given_rest"] = (n_rows, data.X.shape[1])
+    for need in ("dropped", "permuted"):
+        if f"y_{need}" in plan.needs:
+            shapes[f"loss_{need}"] = (n_rows, data.n_features)
+    if "y_lazy" in plan.needs:
+        shapes["loss_lazy"] = (n_rows, data.n_features + 1)
+    return shapes
+
+
+def _put(
+    arrays: dict[str, Array], name: str, shape: tuple[int, ...], index: Any, values: Array
+) -> None:
+    """Put values, a row per feature, where they belong in an array with a column per feature."""
+    whole = tuple(slice(0, size) for size in reversed(shape))
+    if all(isinstance(part, slice) for part in index) and index == whole:
+        arrays[name] = values.T  # they are all of it
+        return
+    if name not in arrays:
+        # Feature by feature in memory, as the tasks fill it.
+        arrays[name] = np.zeros(shape, order="F")
+    arrays[name].T[index] = values
+
+
+Placed = Iterator[tuple[str, Any, Array]]
+
+
+def _left_of_full(data: Dataset, test: Index, at: Index, found: Found) -> Placed:
+    """Yield what the full model of a fold left over, and where it belongs."""
+    _, outcome = found[0]
+    left = data.left(_prediction(outcome), test)
+    yield "y_given_all", (at,) if left.ndim == 1 else (slice(0, left.shape[1]), at), left.T
+    yield "loss_given_all", (at,), data.loss(_prediction(outcome), test)
+    for name in ("dropped", "permuted", "lazy"):
+        losses = getattr(outcome, name)
+        if losses is not None:
+            yield f"loss_{name}", (slice(0, losses.shape[1]), at), losses.T
+
+
+def _left_of_reduced(data: Dataset, test: Index, at: Index, found: Found) -> Placed:
+    """Yield what a fold's models without a feature left over, and where it belongs."""
+    if data.classes:
+        for (j,), outcome in found:
+            yield "y_given_rest", (..., j, at), data.left(_prediction(outcome), test).T
+            yield "loss_given_rest", (j, at), data.loss(_prediction(outcome), test)
+        return
+    block = _block([j for features, _ in found for j in features], at)
+    left = found[0][1].left
+    if left is None:
+        left = np.asarray(data.y[test] - _stacked(found))
+    yield "y_given_rest", block, left
+    yield "loss_given_rest", block, left * left
+
+
+def _left_of_features(data: Dataset, test: Index, at: Index, found: Found) -> Placed:
+    """Yield what a fold's models of the features left over, and where it belongs."""
+    columns = [c for features, _ in found for j in features for c in data.features[j].tested]
+    left = found[0][1].left
+    if left is None:
+        left = np.asarray(data.X.T[_block(columns, test)] - _stacked(found))
+    yield "x_given_rest", _block(columns, at), left
+
+
+def _stacked(found: Found) -> Array:
+    """Return the predictions of all outcomes, a row per feature or column."""
+    if len(found) == 1 and found[0][1].count > 1:
+        return _prediction(found[0][1])
+    parts = (
+        _prediction(outcome) if outcome.count > 1 else np.atleast_2d(_prediction(outcome).T)
+        for _, outcome in found
+    )
+    return np.concatenate(list(parts))
+
+
+def _block(rows: Sequence[int], columns: Index) -> Any:
+    """Return an index of rows × columns, by slices where they lie side by side: it is quicker."""
+    start, stop = rows[0], rows[-1] + 1
+    if list(rows) == list(range(start, stop)):
+        return slice(start, stop), columns
+    return (rows, columns) if isinstance(columns, slice) else np.ix_(np.asarray(rows), columns)
+
+
+_LEFT = {
+    "y_given_all": _left_of_full,
+    "y_given_rest": _left_of_reduced,
+    "x_given_rest": _left_of_features,
+}
+
+
+def _prediction(outcome: Outcome) -> Array:
+    assert outcome.prediction is not None
+    return outcome.prediction
+
+
+def _charge(
+    plan: Plan,
+    tasks: list[Task],
+    outcome: Outcome,
+    fits: dict[str, int],
+    seconds: dict[str, float],
+) -> None:
+    """Add how many models an outcome took, and how many seconds."""
+    need = tasks[0].need
+    fits[need] += sum(plan.models(task) for task in tasks) if need[0] == "x" else len(tasks)
+    seconds[need] += outcome.seconds
+    seconds["y_dropped"] += outcome.seconds_dropped
+    seconds["y_permuted"] += outcome.seconds_permuted
+    seconds["y_lazy"] += outcome.seconds_lazy

@@ -1,0 +1,124 @@
+"""The figures and tables of the paper by name, and what one of them is made of.
+
+A module that makes figures builds `Figure` values and calls `add`; `MODULES` names the modules
+that are imported when the figures are asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from covaria.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from covaria.paper.run import Run
+
+# The modules below covaria.paper that add figures; one that is not there is left out.
+MODULES = ("simulated", "real")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One thing the paper says, what we find, and whether it held."""
+
+    figure: str
+    text: str
+    numbers: str
+    held: bool
+
+    @property
+    def verdict(self) -> str:
+        return "held" if self.held else "did not hold"
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.numbers}: {self.verdict}"
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a figure came to: its table, the claims with verdicts, and how to draw it."""
+
+    table: pd.DataFrame
+    claims: Sequence[Claim]
+    draw: Callable[[], Axes] | None
+    runs: int
+    notes: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure or table of the paper: its name, what it shows, and the function that makes it.
+
+    `make` takes a `Run`, which says mode, folder and repeats, and returns `Made`; None where the
+    figure is named but cannot be made yet. `studies` names the simulations it reads. One that is
+    the same in every mode has `modes` False.
+    """
+
+    name: str
+    about: str
+    make: Callable[[Run], Made] | None = None
+    studies: tuple[str, ...] = ()
+    simulated: bool = True
+    modes: bool = True
+
+
+ABOUT = {
+    "fig1": "p-values with boosting, models (a) to (d)",
+    "fig2": "the ratios of Assumption (A), model (b)",
+    "fig3": "metrics and time with boosting, models (a) to (d)",
+    "fig4": "surrogate feature, model (e), over rho; boosting, network, kernel",
+    "fig5": "heavy tails, model (f), over the degrees of freedom; boosting, network, kernel",
+    "fig6": "networks with Lazy-VI, models (b), (c) and (d) with both links",
+    "fig7": "500 features with boosting, models (a) and (b)",
+    "fig8": "selection rates, Airbnb prices",
+    "fig9": "selection rates, social media addiction",
+    "table1": "prediction error, Airbnb prices",
+    "table2": "prediction error, social media addiction",
+    "table3": "prediction error, wine quality",
+    "table4": "prediction error, Boston housing",
+    "table5": "prediction error, crab age",
+    "table6": "prediction error, gas turbine emissions",
+    "sfig1": "p-values with each model's own learner, models (a) to (d)",
+    "sfig2": "p-values with the kernel machine, models (a) to (d)",
+    "sfig3": "metrics and time with the kernel machine, models (a) to (d)",
+    "sfig4": "500 features with the kernel machine, models (a) and (b)",
+    "sfig5": "selection rates, wine quality",
+    "sfig6": "selection rates, Boston housing",
+    "sfig7": "selection rates, crab age",
+    "sfig8": "selection rates, gas turbine emissions",
+}
+_REAL = ("fig8", "fig9", "table", "sfig5", "sfig6", "sfig7", "sfig8")
+_figures: dict[str, Figure] = {
+    name: Figure(name, about, simulated=not name.startswith(_REAL)) for name, about in ABOUT.items()
+}
+
+
+def add(figure: Figure) -> None:
+    """Make a figure known by its name, or replace the one that has it."""
+    _figures[figure.name] = figure
+
+
+def figures() -> Mapping[str, Figure]:
+    """Return all figures and tables of the paper in its order."""
+    for module in MODULES:
+        name = f"covaria.paper.{module}"
+        if find_spec(name) is not None:
+            importlib.import_module(name)
+    return dict(_figures)
+
+
+def figure(name: Any) -> Figure:
+    """Return the figure of a name that can be made, or raise a sentence."""
+    known = figures()
+    if name not in known:
+        raise InputError(f"The paper has no '{name}'.{did_you_mean(name, known)}")
+    if known[name].make is None:
+        raise InputError(f"'{name}' ({known[name].about}) cannot be made by this version.")
+    return known[name]

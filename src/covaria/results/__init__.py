@@ -1,0 +1,1 @@
+"""What came of a run: one frozen, tidy `Result`."""

@@ -1,0 +1,688 @@
+"""From residuals to a Result: scores, tests, corrections, alerts."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covaria.diagnostics.quality import NOT_A_MEAN, POORLY, TAKEN, quality_table
+from covaria.diagnostics.residual_checks import Leftover
+from covaria.errors import InputError, NothingFitted, listed, short
+from covaria.execution.compiling import numba_notes
+from covaria.inference.corrections import adjust, strongest
+from covaria.inference.tests import (
+    ALTERNATIVES,
+    Tests,
+    agreeing,
+    combine_repeats,
+    either_p,
+    interval,
+    mean_test,
+    normal_quantile,
+)
+from covaria.inference.tests import correlation as correlation_of
+from covaria.learners import Learner
+from covaria.methods import AnyMethod, Chooser, Combination, Method
+from covaria.methods.choice import Choice
+from covaria.methods.few_rows import steadied
+from covaria.nuisance.fit import COMPILED
+from covaria.nuisance.residuals import Residuals
+from covaria.nuisance.splits import describe
+from covaria.options.checks import between_0_and_1, confidence_level, plain, shown, truth, whole
+from covaria.randomness import stream
+from covaria.results.findings import Finding, note, of_each
+from covaria.results.result import Result
+from covaria.results.status import Outcome, Status, has_failed
+from covaria.tables.dataset import Dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+# A finding with fewer effective rows, (Σs²)²/Σs⁴, is said to rest on few, and so many are named.
+FEW_ROWS, NAMED_ROWS = 15, 5
+
+# More would fill the memory before anything is fitted.
+MOST_REPEATS, MOST_PERMUTATIONS = 10_000, 1_000_000
+
+# Of every table of tests.
+COLUMNS = (
+    "method", "feature", "estimate", "std_error", "low", "high", "statistic", "p_value",
+    "p_adjusted", "selected", "status", "df", "effect", "effect_low", "effect_high",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the rows are split and how scores are turned into verdicts."""
+
+    splits: Any = 5
+    alternative: str | None = None
+    validity: str = "conservative"
+    correction: str = "bh"
+    alpha: float = 0.05
+    confidence: float = 0.95
+    repeats: int = 1
+    permutations: int = 5
+    seed: int = 0
+    paper: bool = False
+    top: int | None = None
+    check: bool = True
+
+    def __post_init__(self) -> None:
+        alternative = plain(self.alternative)
+        if not (alternative is None or isinstance(alternative, str)) or (
+            alternative not in (None, *ALTERNATIVES)
+        ):
+            raise InputError(
+                f"alternative={shown(alternative)} is not known. Use {', '.join(ALTERNATIVES)}."
+            )
+        what = "a whole number of features, 1 or more"
+        checked = {
+            "splits": plain(self.splits),
+            "alternative": alternative,
+            "validity": plain(self.validity),
+            "correction": plain(self.correction),
+            "alpha": between_0_and_1("alpha", self.alpha),
+            "confidence": confidence_level(self.confidence),
+            "repeats": whole("repeats", self.repeats, 1, MOST_REPEATS),
+            "permutations": whole("permutations", self.permutations, 1, MOST_PERMUTATIONS),
+            "seed": whole("seed", self.seed, 0),
+            "paper": truth("paper", self.paper),
+            "top": None if self.top is None else whole("top", self.top, 1, what=what),
+            "check": truth("check", self.check),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        adjust(np.ones(1), self.correction)
+
+    @property
+    def in_sample(self) -> bool:
+        return isinstance(self.splits, str)
+
+    def as_in_the_paper(self) -> Options:
+        """Return the paper's mode: in sample, two-sided, raw p < .05, one permutation."""
+        return replace(
+            self,
+            splits="none",
+            alternative="two-sided",
+            correction="none",
+            alpha=0.05,
+            permutations=1,
+            repeats=1,
+            paper=True,
+        )
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a chooser chose, and how long it took."""
+
+    choice: Choice
+    seconds: float
+
+
+def choose(methods: Sequence[AnyMethod], data: Dataset, seed: int) -> dict[str, Chosen]:
+    """Return what each chooser among the methods chose."""
+    chosen = {}
+    for method in methods:
+        if isinstance(method, Chooser):
+            start = time.perf_counter()
+            rng = stream(seed, type(method.settings).__name__)  # whatever its settings
+            choice = method.settings.choose(data, rng)
+            chosen[method.name] = Chosen(choice, time.perf_counter() - start)
+    return chosen
+
+
+def conclude(
+    fitted: Sequence[Residuals],
+    learner: Learner,
+    methods: Sequence[AnyMethod],
+    options: Options,
+    chosen: Mapping[str, Chosen],
+    left: Leftover | None = None,
+) -> Result:
+    """Return the result of one or more cross-fits of the same table."""
+    import pandas as pd
+
+    scores: dict[str, Array] = {}
+    tables = []
+    for method in methods:
+        if isinstance(method, Chooser):
+            tables.append(_chosen_rows(method, fitted[0].data, chosen[method.name].choice, options))
+            continue
+        if isinstance(method, Combination):
+            parts = [t for p in method.parts for t in tables if t["method"].iloc[0] == p]
+            correlation = _correlation(method, fitted, scores, parts, options)
+            tables.append(_combined_rows(method, fitted[0].data, parts, correlation, options))
+            continue
+        per_repeat = [score(method, residuals, options, r) for r, residuals in enumerate(fitted)]
+        tests = [_test(method, fitted[r], s, options, r) for r, s in enumerate(per_repeat)]
+        degrees = None if method.degrees is None else method.degrees(fitted[0])
+        alternative = _alternative(method, options)
+        combined = combine_repeats(
+            tests,
+            alternative,
+            options.confidence,
+            degrees,
+            method.bounds(fitted[0]),
+            _reach(method, fitted[0]),
+        )
+        tables.append(_rows(method, fitted, per_repeat, combined, options))
+        scores[method.name] = _mean_over_repeats(fitted, per_repeat)
+    table = pd.concat(tables, ignore_index=True)
+    quality = quality_table(fitted, learner, left)
+    result = Result(
+        table=table,
+        scores=scores,
+        rows=_tested(fitted),
+        about=_about(fitted, learner, methods, options, chosen),
+        quality=quality,
+        findings=(
+            *_findings(fitted[0].data, learner, table, quality, options),
+            *_resting_on_few(table, scores, _tested(fitted)),
+            *(
+                note(f"{name}: {one.choice.note}")
+                for name, one in chosen.items()
+                if one.choice.note
+            ),
+        ),
+        residuals={
+            name: array
+            for name, array in fitted[0].arrays.items()
+            if name in ("y_given_all", "y_given_rest", "x_given_rest")
+        }
+        | {"fold": fitted[0].fold.astype(float)},
+    )
+    _check_fitted(result, learner, [m.name for m in methods if isinstance(m, Method)])
+    return result
+
+
+def _check_fitted(result: Result, learner: Learner, tests: Sequence[str]) -> None:
+    """Raise where no test of any feature has an answer: none would look like no effect."""
+    silent = _silent(result.table)
+    if tests and all(name in silent for name in tests):
+        raise NothingFitted(
+            f"No feature could be tested with {short(str(learner), 60)}: "
+            f"{short(silent[tests[0]], 150).rstrip('.')}. Mend the learner, or use another.",
+            result,
+        )
+
+
+def _silent(table: pd.DataFrame) -> dict[str, str]:
+    """Return the methods that failed for every feature that varies, with the first reason."""
+    found = {}
+    for method, rows in table.groupby("method", sort=False):
+        every = [Status.of(cell) for cell in rows["status"].tolist()]
+        varying = [status for status in every if status.outcome is not Outcome.CONSTANT]
+        if varying and all(status.is_failed for status in varying):
+            found[str(method)] = varying[0].reason
+    return found
+
+
+def score(method: Method, residuals: Residuals, options: Options, repeat: int) -> Array:
+    """Return a method's scores: what each row says of each feature."""
+    scores = method.score(residuals, stream(options.seed, method.name, repeat))
+    if options.paper:
+        return scores
+    return steadied(
+        method,
+        residuals,
+        scores,
+        _alternative(method, options),
+        lambda: stream(options.seed, method.name, "permuted", repeat),
+    )
+
+
+def _test(
+    method: Method, residuals: Residuals, scores: Array, options: Options, repeat: int
+) -> Tests:
+    if method.test is not None:
+        rng = stream(options.seed, method.name, "test", repeat)
+        return method.test(residuals, scores, rng, options.confidence)
+    degrees = None if method.degrees is None else method.degrees(residuals)
+    return mean_test(
+        scores,
+        scale=method.scale(residuals),
+        degrees=degrees,
+        alternative=_alternative(method, options),
+        factor=method.factor,
+        confidence=options.confidence,
+        clusters=residuals.clusters,
+        bounds=method.bounds(residuals),
+        reach=_reach(method, residuals),
+    )
+
+
+def _reach(method: Method, residuals: Residuals) -> float:
+    return 1.0 if method.reach is None else method.reach(residuals)
+
+
+def _tested(fitted: Sequence[Residuals]) -> NDArray[np.intp]:
+    return np.unique(np.concatenate([residuals.rows for residuals in fitted]))
+
+
+def _mean_over_repeats(fitted: Sequence[Residuals], per_repeat: list[Array]) -> Array:
+    """Return each row's score, on average over the repeats that tested it."""
+    if len(per_repeat) == 1:
+        return per_repeat[0]
+    rows = _tested(fitted)
+    total = np.zeros((len(rows), per_repeat[0].shape[1]))
+    times = np.zeros((len(rows), 1))
+    for residuals, scores in zip(fitted, per_repeat, strict=True):
+        at = np.searchsorted(rows, residuals.rows)
+        total[at] += scores
+        times[at] += 1
+    return np.asarray(total / times)
+
+
+def _rows(
+    method: Method,
+    fitted: Sequence[Residuals],
+    scores: Sequence[Array],
+    tests: Tests,
+    options: Options,
+) -> pd.DataFrame:
+    """Return the tidy rows of one method."""
+    import pandas as pd
+
+    data = fitted[0].data
+    status = [_status(method, fitted, tests, j) for j in range(data.n_features)]
+    ok = np.array([s == "ok" for s in status])
+    p_value = np.where(ok, tests.p_value, 1.0)
+    adjusted = adjust(p_value, options.correction)
+    unit = np.median([method.unit(residuals) for residuals in fitted], axis=0)
+    degrees = np.ones(data.n_features, int) if method.degrees is None else method.degrees(fitted[0])
+    effect_low, effect_high = _effect_interval(method, fitted, scores, tests, unit, options)
+
+    def where_ok(values: Array) -> Array:
+        return np.where(ok, values, 0.0)
+
+    return pd.DataFrame(
+        {
+            "method": method.name,
+            "feature": data.names,
+            "estimate": where_ok(tests.estimate),
+            "std_error": where_ok(tests.std_error),
+            "low": where_ok(tests.low),
+            "high": where_ok(tests.high),
+            "statistic": where_ok(tests.statistic),
+            "p_value": p_value,
+            "p_adjusted": adjusted,
+            "selected": ok & _selected(p_value, adjusted, tests.statistic, options),
+            "status": status,
+            "df": np.where(ok, degrees, 0),
+            "effect": where_ok(tests.estimate / unit),
+            "effect_low": where_ok(effect_low),
+            "effect_high": where_ok(effect_high),
+        }
+    )
+
+
+def _effect_interval(
+    method: Method,
+    fitted: Sequence[Residuals],
+    scores: Sequence[Array],
+    tests: Tests,
+    unit: Array,
+    options: Options,
+) -> tuple[Array, Array]:
+    """Return the ends of each effect's interval; of a correlation, from Fisher's scale."""
+    low, high = tests.low / unit, tests.high / unit
+    if method.fisher is None or options.paper:
+        return low, high
+    found = [method.fisher(residuals, s) for residuals, s in zip(fitted, scores, strict=True)]
+    z, errors = (np.array([one[part] for one in found]) for part in (0, 1))
+    centre = z.mean(axis=0)
+    error = np.sqrt(np.mean(errors**2 + (z - centre) ** 2, axis=0))
+    alternative = _alternative(method, options)
+    widest = np.full_like(centre, np.inf)
+    ends = interval(
+        centre, error, alternative, options.confidence, fitted[0].freedom, (-widest, widest)
+    )
+    known = np.isfinite(centre) & ~tests.is_zero
+    low, high = (
+        np.where(known, np.tanh(end), given) for end, given in zip(ends, (low, high), strict=True)
+    )
+    effect = tests.estimate / unit
+    return agreeing(low, high, effect, tests.p_value, alternative, options.confidence)
+
+
+def _selected(
+    p_value: Array, adjusted: Array, statistic: Array, options: Options
+) -> NDArray[np.bool_]:
+    if options.top is not None:
+        return strongest(p_value, statistic, options.top)
+    return np.asarray(adjusted < options.alpha)
+
+
+def _chosen_rows(method: Chooser, data: Dataset, choice: Choice, options: Options) -> pd.DataFrame:
+    """Return the tidy rows of a chooser; what only a test has stays empty."""
+    selected = choice.selected
+    if options.top is not None:
+        empty = np.full(data.n_features, np.nan)
+        selected = strongest(empty, choice.statistic, options.top)
+    return _bare_rows(
+        method.name,
+        data,
+        estimate=choice.statistic,
+        statistic=choice.statistic,
+        selected=selected,
+        status=["ok" if feature.columns else "constant" for feature in data.features],
+        effect=choice.statistic,
+    )
+
+
+def _correlation(
+    method: Combination,
+    fitted: Sequence[Residuals],
+    scores: Mapping[str, Array],
+    parts: list[pd.DataFrame],
+    options: Options,
+) -> Array:
+    """Return how the two statistics go together; NaN where they are not one normal each."""
+    two_sided, one_sided = (scores[name] for name in method.parts)
+    found = np.full(two_sided.shape[1], np.nan)
+    if len(fitted) > 1 or options.alternative:
+        return found
+    usable = np.logical_and.reduce([(p["status"] == "ok") & (p["df"] <= 1) for p in parts])
+    for j in np.flatnonzero(usable):
+        found[j] = correlation_of(two_sided[:, j], one_sided[:, j], fitted[0].clusters)
+    return found
+
+
+def _combined_rows(
+    method: Combination,
+    data: Dataset,
+    parts: list[pd.DataFrame],
+    correlation: Array,
+    options: Options,
+) -> pd.DataFrame:
+    """Return the tidy rows of a combination: p-values, and a statistic of the same level."""
+    two_sided, one_sided = (part["p_value"].to_numpy(float) for part in parts)
+    p_value = np.minimum(1.0, 2 * np.minimum(two_sided, one_sided))
+    known = np.isfinite(correlation)
+    p_value[known] = either_p(two_sided[known], one_sided[known], correlation[known])
+    statistic = normal_quantile(p_value / 2)
+    adjusted = adjust(p_value, options.correction)
+    statuses = list(zip(*(part["status"].tolist() for part in parts), strict=True))
+    status = ["ok" if "ok" in own else own[0] for own in statuses]
+    ok = np.array([s == "ok" for s in status])
+    return _bare_rows(
+        method.name,
+        data,
+        statistic=np.where(ok, statistic, 0.0),
+        p_value=p_value,
+        p_adjusted=adjusted,
+        selected=ok & _selected(p_value, adjusted, statistic, options),
+        status=status,
+    )
+
+
+def _bare_rows(name: str, data: Dataset, **given: Any) -> pd.DataFrame:
+    """Return tidy rows in which all that is not given is empty."""
+    import pandas as pd
+
+    columns: dict[str, Any] = dict.fromkeys(COLUMNS, np.full(data.n_features, np.nan))
+    columns |= {"method": name, "feature": data.names, "df": np.zeros(data.n_features, np.intp)}
+    return pd.DataFrame(columns | given)
+
+
+def _status(method: Method, fitted: Sequence[Residuals], tests: Tests, j: int) -> str:
+    if not fitted[0].data.features[j].columns:
+        return "constant"
+    for residuals in fitted:
+        reason = residuals.failure(method.needs, j)
+        if reason:
+            return str(Status(Outcome.FAILED, reason))
+    return method.zero if tests.is_zero[j] else "ok"
+
+
+def _about(
+    fitted: Sequence[Residuals],
+    learner: Learner,
+    methods: Sequence[AnyMethod],
+    options: Options,
+    chosen: Mapping[str, Chosen],
+) -> dict[str, Any]:
+    """Return what is needed to repeat the run, and what it cost."""
+    data = fitted[0].data
+    fits = {need: sum(r.fits[need] for r in fitted) for need in fitted[0].fits}
+    seconds = {need: sum(r.seconds[need] for r in fitted) for need in fitted[0].seconds}
+    return {
+        "target": data.target,
+        "task": data.task,
+        "classes": list(data.classes),
+        "n_rows": data.n_rows,
+        "n_tested": len(_tested(fitted)),
+        "n_features": data.n_features,
+        "n_columns": int(data.X.shape[1]),
+        "columns": [list(feature.tested) for feature in data.features],
+        "groups": {f.name: len(f.columns) for f in data.features if f.kind == "group"},
+        "weighted": data.weights is not None,
+        "clusters": 0 if data.clusters is None else int(data.clusters.max()) + 1,
+        "fingerprint": fingerprint(data),
+        "learner": learner.settings(),
+        "learner_text": str(learner),
+        "engine": fitted[0].engine,
+        "methods": {m.name: _alternative(m, options) for m in methods},
+        "effects": {m.name: m.effect for m in methods},
+        "splits": describe(options.splits),
+        "folds": fitted[0].n_folds,
+        "paper": options.paper,
+        "validity": options.validity,
+        "correction": options.correction,
+        "alpha": options.alpha,
+        "top": options.top,
+        "confidence": options.confidence,
+        "repeats": options.repeats,
+        "permutations": options.permutations,
+        "seed": int(options.seed),
+        "models": sum(fits.values()),
+        "fits": {m.name: sum(fits[need] for need in m.needs) for m in methods},
+        "seconds": {
+            m.name: chosen[m.name].seconds
+            if m.name in chosen
+            else sum(seconds[need] for need in m.needs)
+            for m in methods
+        },
+        "versions": dict(_versions()),
+    }
+
+
+def _alternative(method: AnyMethod, options: Options) -> str:
+    if isinstance(method, Method):
+        return options.alternative or method.alternative
+    return method.alternative
+
+
+def fingerprint(data: Dataset) -> str:
+    """Return a short digest of the numbers that were tested."""
+    tested = sorted(column for feature in data.features for column in feature.tested)
+    X = data.X if len(tested) == data.X.shape[1] else data.X[:, tested]
+    digest = hashlib.blake2b(np.ascontiguousarray(X).data, digest_size=8)
+    digest.update(np.ascontiguousarray(data.y).data)
+    return digest.hexdigest()
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Return the versions that the numbers depend on."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for name in ("covaria", "numpy", "scipy", "pandas", "scikit-learn", "torch"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _findings(
+    data: Dataset, learner: Learner, table: pd.DataFrame, quality: pd.DataFrame, options: Options
+) -> Iterable[Finding]:
+    """Yield what to know before trusting the table."""
+    yield from _off(quality, data.target)
+    yield from (note(text) for text in (*data.notes, *learner.notes))
+    if options.paper:
+        yield note(
+            "Paper mode: residuals in sample, two-sided, unadjusted. With flexible learners "
+            "dropout and permutation then reject up to 96% of nulls: to reproduce, not to decide.",
+            "paper_mode",
+        )
+    elif options.in_sample:
+        yield note(
+            "In-sample residuals flatter flexible learners: LOCO then rejects too often.",
+            "in_sample",
+        )
+    if learner.name in COMPILED:
+        yield from (note(text, "slow") for text in numba_notes())
+    yield from _failed(table)
+    yield from _of_regressions(quality, data.target)
+    yield from _against_gcm(table)
+
+
+def _failed(table: pd.DataFrame) -> Iterable[Finding]:
+    """Yield which fits failed, and why."""
+    silent = _silent(table)
+    for method, reason in silent.items():
+        yield note(
+            f"{method} has no answer, as every feature's fits failed: {short(reason, 150)}.",
+            "no_answer",
+        )
+    rows = table[~table["method"].isin(list(silent)) & table["status"].map(has_failed)]
+    failed = dict(zip(rows["feature"].tolist(), rows["status"].tolist(), strict=True))
+    if failed:
+        why = short(Status.of(next(iter(failed.values()))).reason, 150)
+        yield from of_each(
+            "failed_fits", list(failed), f"Some fits failed ({listed(list(failed))}): {why}."
+        )
+
+
+def _of_regressions(quality: pd.DataFrame, target: str) -> Iterable[Finding]:
+    """Yield what the regressions' quality says of the tests."""
+    full = quality.loc[quality["regression"] == "y given all", "r2"].tolist()
+    if full and full[0] <= 0:
+        yield note(
+            f"The learner predicts '{short(target)}' no better than its mean does "
+            f"(R² {full[0]:.2f}): the tests have little power.",
+            "little_power",
+            full[0],
+        )
+    taken = quality[quality["kind"] == TAKEN]
+    names = taken["feature"].tolist()
+    yield from of_each(
+        TAKEN,
+        names,
+        f"The others determine {listed(names)} almost fully: little can be said, so group them.",
+        taken["r2"].tolist(),
+    )
+    poor = quality[quality["kind"] == POORLY]
+    names = poor["feature"].tolist()
+    yield from of_each(
+        POORLY,
+        names,
+        f"The regressions of {listed(names)} are poor: their p-values may be too small. "
+        "Use learner='auto', more rows, or a learner that fits these better.",
+        poor["bias"].tolist(),
+    )
+
+
+def _resting_on_few(
+    table: pd.DataFrame, scores: Mapping[str, Array], rows: NDArray[np.intp]
+) -> Iterable[Finding]:
+    """Yield which findings few rows carry, and the rows, the weightiest first."""
+    chosen = table[table["selected"].to_numpy(bool)]
+    told: set[str] = set()
+    features = table["feature"].drop_duplicates().tolist()
+    for method, feature in zip(chosen["method"].tolist(), chosen["feature"].tolist(), strict=True):
+        if method not in scores or feature in told:
+            continue
+        squares = scores[method][:, features.index(feature)] ** 2
+        squares = squares / max(float(squares.max()), 1e-300)
+        count = float(squares.sum()) ** 2 / max(float((squares**2).sum()), 1e-300)
+        if count < FEW_ROWS:
+            told.add(feature)
+            heaviest = rows[np.argsort(-squares, kind="stable")[:NAMED_ROWS]]
+            named = ", ".join(str(row + 1) for row in heaviest.tolist())
+            yield Finding(
+                "few_rows",
+                feature,
+                count,
+                f"What {method} finds of '{short(feature)}' rests on about {count:.0f} rows (such "
+                f"as {named}): look at them.",
+            )
+
+
+def _off(quality: pd.DataFrame, target: str) -> Iterable[Finding]:
+    """Yield of what the learner does not predict the mean, and what that does to the tests."""
+    rows = quality[quality["kind"] == NOT_A_MEAN]
+    if not len(rows):
+        return
+    of_x, of_y = (rows.loc[rows["regression"].str.startswith(kind), "feature"] for kind in "xy")
+    names = [*([target] if len(of_y) else []), *of_x]
+    furthest = float(rows["mean_shift"].abs().max())
+    yield note(
+        f"The learner does not predict the mean of {listed(names)}: what it leaves averages up to "
+        f"{furthest:.2f} standard deviations, not 0. Use one with squared error or "
+        "log-loss, without quantiles or class weights.",
+        NOT_A_MEAN,
+        furthest,
+    )
+    twice = [feature for feature in of_x if feature in set(of_y)]
+    yield from of_each(
+        NOT_A_MEAN,
+        twice,
+        f"Both regressions miss the mean for {listed(twice)}: products of what they leave then "
+        "average no 0 for useless features either, so these p-values mean nothing.",
+    )
+
+
+def _answers(table: pd.DataFrame) -> dict[str, dict[str, bool]]:
+    """Return for each method the features that it could test, and whether it selected them."""
+    found: dict[str, dict[str, bool]] = {}
+    columns = (table[name].tolist() for name in ("method", "feature", "selected", "status"))
+    for method, feature, selected, status in zip(*columns, strict=True):
+        own = found.setdefault(method, {})
+        if status == "ok":
+            own[feature] = bool(selected)
+    return found
+
+
+def _against_gcm(table: pd.DataFrame) -> Iterable[Finding]:
+    """Yield what to make of a feature that LOCO finds and GCM does not; PCM tells, where it ran.
+
+    LOCO also gains where a feature only spares the learner the work of getting the same from the
+    rest: its two models need not be equally good, as a product of leftovers allows for.
+    """
+    loco, gcm, pcm = (_answers(table).get(name, {}) for name in ("loco", "gcm", "pcm"))
+    unseen = [feature for feature in loco if loco[feature] and gcm.get(feature) is False]
+    even = "the effect may be even (such as x²) or joint"
+    untold = [f for f in unseen if f not in pcm]
+    agreed = [f for f in unseen if pcm.get(f) is True]
+    alone = [f for f in unseen if pcm.get(f) is False]
+    yield from of_each(
+        "not_seen_by_gcm",
+        untold,
+        f"LOCO finds {listed(untold)} and GCM does not: {even}, or the target is only "
+        "easier to learn with it. PCM tells: add it to the methods.",
+    )
+    yield from of_each(
+        "not_seen_by_gcm", agreed, f"LOCO and PCM find {listed(agreed)} and GCM does not: {even}."
+    )
+    yield from of_each(
+        "not_seen_by_gcm",
+        alone,
+        f"Only LOCO finds {listed(alone)}, neither GCM nor PCM: the target may only be easier "
+        "to learn with it. Do not count on it.",
+    )

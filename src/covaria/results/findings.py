@@ -1,0 +1,79 @@
+"""Findings: what to know before trusting a table, as records with a sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any, NamedTuple
+
+
+class Kind(NamedTuple):
+    """What a kind of finding is about, and whether it puts verdicts in doubt."""
+
+    about: str
+    is_warning: bool = False
+
+
+KINDS = {
+    "note": Kind("something to know of the table, the learner or the run"),
+    "paper_mode": Kind("p-values as the paper has them, to reproduce and not to decide", True),
+    "in_sample": Kind("residuals of the rows that were learned from", True),
+    "slow": Kind("a part that would make the run faster is missing"),
+    "no_answer": Kind("every fit of a method failed", True),
+    "failed_fits": Kind("some fits failed"),
+    "little_power": Kind("the target is predicted no better than by its mean"),
+    "determined": Kind("the other features determine one almost fully"),
+    "poor_regression": Kind("a nuisance regression leaves something undone", True),
+    "not_a_mean": Kind("the learner does not predict the mean", True),
+    "not_seen_by_gcm": Kind("another test finds a feature that GCM does not"),
+    "few_rows": Kind("a result rests on few rows", True),
+    "few_tested": Kind("few rows were tested"),
+    "collinear": Kind("features explain each other"),
+    "heavy_tails": Kind("a hundredth of the rows makes most of the spread"),
+    "untestable": Kind("no test can say anything of a feature"),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something to know before trusting a table.
+
+    kind     one of `KINDS`
+    feature  the feature it is about, or ""
+    value    the number it rests on, or None
+    text     the sentence people read; several features may share one
+    """
+
+    kind: str
+    feature: str
+    value: float | None
+    text: str
+
+    @property
+    def is_warning(self) -> bool:
+        """Return whether it puts a verdict in doubt."""
+        return KINDS[self.kind].is_warning if self.kind in KINDS else False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as values that json can hold."""
+        return asdict(self)
+
+
+def note(text: str, kind: str = "note", value: float | None = None) -> Finding:
+    """Return a finding that is about no feature of its own."""
+    return Finding(kind, "", value, text)
+
+
+def of_each(
+    kind: str, features: Sequence[str], text: str, values: Sequence[float] | None = None
+) -> Iterable[Finding]:
+    """Yield one finding a feature, all with the same sentence."""
+    for at, feature in enumerate(features):
+        value = None if values is None else float(values[at])
+        yield Finding(kind, feature, value if value is None or isfinite(value) else None, text)
+
+
+def texts(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """Return the sentences, each once, in their order."""
+    return tuple(dict.fromkeys(finding.text for finding in findings))

@@ -1,0 +1,1 @@
+"""Features chosen on many parts of the rows, in pipelines, and refitted."""

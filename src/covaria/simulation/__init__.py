@@ -1,0 +1,1 @@
+"""Models whose truth is known: their laws, draws and formulas."""

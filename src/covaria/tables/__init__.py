@@ -1,0 +1,1 @@
+"""Tables in and out: files, dataframes, checked columns."""

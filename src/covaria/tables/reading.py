@@ -1,0 +1,337 @@
+"""Reading what people hand us: any table as columns of numbers or labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covaria.errors import InputError, listed, plural, short, text_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+NOT_A_TABLE = "X is not a table. Give a dataframe or a two-dimensional array."
+HALF_A_CHARACTER = (
+    "holds text with half a character (a lone surrogate). Mend it first: "
+    "text.encode('utf-8', 'replace').decode()."
+)
+MOST_CELLS = 10**9
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column as it came: numbers with NaN for gaps, or labels with None for gaps."""
+
+    values: NDArray[Any]
+    is_label: bool = False
+    was_text: bool = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def columns_of(X: Any) -> dict[str, Column]:
+    """Return the columns of any table by name, in the order they came."""
+    if hasattr(X, "toarray"):
+        X = _dense(X)
+    if _is_frame(X):
+        return _frame_columns(X)
+    if isinstance(X, Mapping):
+        return _frame_columns(_as_frame(X))
+    if isinstance(X, (list, tuple)) and len(X) and _is_row(X[0]):
+        return _frame_columns(_frame_of_rows(X))
+    return _array_columns(X)
+
+
+def frame_of(X: Any) -> pd.DataFrame:
+    """Return any table as a pandas frame, its columns as they came and named as `columns_of` does.
+
+    Rows are numbered from 0.
+    """
+    import pandas as pd
+
+    X = _dense(X) if hasattr(X, "toarray") else X
+    if _is_frame(X):
+        frame = X if isinstance(X, pd.DataFrame) else _as_pandas(X)
+    elif isinstance(X, Mapping) or (isinstance(X, (list, tuple)) and _is_row(X[0])):
+        frame = _as_frame(X)
+    else:
+        array = np.asanyarray(X)
+        frame = _as_frame(_without_mask(array) if np.ma.isMaskedArray(array) else array)
+    names = [_clean_name(name, at) for at, name in enumerate(frame.columns)]
+    return frame.set_axis(names, axis=1).reset_index(drop=True)
+
+
+def _as_pandas(X: Any) -> Any:
+    """Return any other dataframe as a pandas frame, by way of lists where pyarrow is missing."""
+    import narwhals as nw
+
+    frame = nw.from_native(_renamed(X, _names_of(X)))
+    frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    try:
+        return frame.to_pandas()
+    except ImportError:
+        return _as_frame({name: frame[name].to_list() for name in frame.columns})
+
+
+def _is_frame(X: Any) -> bool:
+    marks = ("collect_schema", "column_names", "columns")
+    return not isinstance(X, type) and any(hasattr(X, mark) for mark in marks)
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, (Mapping, list, tuple)) or getattr(value, "ndim", 0) == 1
+
+
+def _dense(X: Any) -> Any:
+    if np.prod(X.shape, dtype=float) > MOST_CELLS:
+        raise InputError(
+            f"X is sparse and has {X.shape[0]:,} rows and {X.shape[-1]:,} columns, too many to "
+            "test. Choose the columns that matter to you first."
+        )
+    return X.toarray()
+
+
+def _frame_of_rows(rows: Any) -> Any:
+    if len({len(row) for row in rows if hasattr(row, "__len__")}) > 1:
+        raise InputError("X has rows of different lengths. Give every row all its columns.")
+    return _as_frame(list(rows))
+
+
+def _as_frame(X: Any) -> Any:
+    """Return a pandas frame; columns without names are called x0, x1, …"""
+    import pandas as pd
+
+    try:
+        frame = pd.DataFrame(X).infer_objects()
+    except UnicodeEncodeError:
+        raise InputError(f"X {HALF_A_CHARACTER}") from None
+    except (TypeError, ValueError):
+        raise InputError(
+            "X has columns of different lengths. Give all of them one length."
+        ) from None
+    if isinstance(frame.columns, pd.RangeIndex) and not isinstance(X, Mapping):
+        frame.columns = pd.Index([f"x{j}" for j in range(frame.shape[1])])
+    return frame
+
+
+def _array_columns(X: Any) -> dict[str, Column]:
+    try:
+        array = np.asanyarray(X)
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(NOT_A_TABLE) from None
+    if array.ndim == 0 or len(array) == 0:
+        raise InputError(NOT_A_TABLE)
+    if array.dtype.names and array.ndim == 1:
+        return _frame_columns(_as_frame(array))
+    if array.ndim != 2:
+        cure = "X.reshape(-1, 1) makes one feature of it" if array.ndim == 1 else "use two"
+        raise InputError(f"X has {plural(array.ndim, 'dimension')}, not rows and columns: {cure}.")
+    if array.dtype.kind not in "fiub":
+        return _frame_columns(_as_frame(np.asarray(array)))
+    numbers = _without_mask(array)
+    return {f"x{j}": Column(numbers[:, j]) for j in range(numbers.shape[1])}
+
+
+def _without_mask(array: NDArray[Any]) -> Array:
+    """Return an array as numbers, NaN where it was masked."""
+    return np.asarray(np.ma.filled(array.astype(float), np.nan))
+
+
+def _frame_columns(X: Any) -> dict[str, Column]:
+    import narwhals as nw
+
+    clean = _names_of(X)
+    try:
+        frame = nw.from_native(_renamed(X, clean))
+        if isinstance(frame, nw.LazyFrame):
+            frame = frame.collect()
+    except TypeError:
+        raise InputError(NOT_A_TABLE) from None
+    return {name: _series(f"Column '{short(name)}'", frame[:, at]) for at, name in enumerate(clean)}
+
+
+def _names_of(X: Any) -> list[str]:
+    """Return the names of the columns as text, or raise where one stands twice."""
+    names = [_clean_name(name, at) for at, name in enumerate(_raw_names(X))]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(
+            f"X has more than one column called {listed(twice)}. Rename all but one of each."
+        )
+    return names
+
+
+def _renamed(X: Any, names: list[str]) -> Any:
+    """Return a frame with these names where its own are not unique: several may be blank."""
+    if len(set(_raw_names(X))) == len(names):
+        return X
+    return X.rename_columns(names) if hasattr(X, "rename_columns") else X.set_axis(names, axis=1)
+
+
+def _raw_names(X: Any) -> list[Any]:
+    if hasattr(X, "collect_schema"):
+        return list(X.collect_schema().names())
+    names = X.column_names if hasattr(X, "column_names") else X.columns
+    if getattr(names, "nlevels", 1) > 1:
+        raise InputError("X has several rows of column names. Join them: X.columns.map('_'.join).")
+    return list(names)
+
+
+def _clean_name(name: Any, at: int) -> str:
+    text = text_of(name)
+    return text if text.strip() else f"(column {at + 1})"
+
+
+def _series(what: str, series: Any) -> Column:
+    """Return a dataframe's column as numbers or labels."""
+    import narwhals as nw
+
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return Column(_floats(series))
+    if dtype in (nw.Categorical, nw.Enum):
+        return Column(_labels(series.to_list()), is_label=True)
+    if dtype == nw.Date or dtype == nw.Datetime:
+        return Column(_days(series))
+    if dtype == nw.Duration:
+        return Column(np.asarray(series.dt.total_microseconds().cast(nw.Float64).to_numpy()) / 1e6)
+    if dtype.is_nested():
+        raise InputError(f"{what} holds lists or records. Split it into columns.")
+    return objects(what, series.to_list())
+
+
+def _floats(series: Any) -> Array:
+    import narwhals as nw
+
+    try:
+        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=float)
+    except ValueError:  # Arrow refuses whole numbers beyond 2**53, which others round
+        found = [np.nan if is_gap(value) else float(value) for value in series.to_list()]
+        return np.array(found, dtype=float)
+
+
+def _days(series: Any) -> Array:
+    import narwhals as nw
+
+    if series.dtype == nw.Date:
+        series = series.cast(nw.Datetime("us"))
+    return _floats(series.dt.timestamp("us")) / 86_400e6
+
+
+def _labels(values: Iterable[Any]) -> NDArray[Any]:
+    return np.array([None if is_gap(v) else text_of(v) for v in values], dtype=object)
+
+
+def is_gap(value: Any) -> bool:
+    if value is None or isinstance(value, str):
+        return value is None or not value.strip()
+    try:
+        return bool(value != value)
+    except (TypeError, ArithmeticError):
+        return True  # pandas' NA and a signalling Decimal refuse to be compared
+    except Exception:
+        return False  # an object that cannot be compared is there all the same
+
+
+def objects(what: str, values: list[Any]) -> Column:
+    """Return a column of Python objects as numbers where all are numbers, else as labels."""
+    for value in values:
+        if isinstance(value, (list, tuple, dict, set, np.ndarray)):
+            raise InputError(f"{what} holds lists or records. Split it into columns.")
+        if isinstance(value, complex):
+            raise InputError(f"{what} holds complex numbers. Split it into two columns of numbers.")
+    gaps = [is_gap(v) for v in values]
+    there = [v for v, gap in zip(values, gaps, strict=True) if not gap]
+    texts = [text_of(v) for v in there if _number(v) is None]
+    if not texts:
+        numbers = [None if gap else _number(v) for v, gap in zip(values, gaps, strict=True)]
+        was_text = any(isinstance(v, str) for v in there)
+        return Column(np.array(numbers, dtype=float), was_text=was_text)
+    if len(texts) <= 0.2 * len(there):
+        raise InputError(
+            f"{what} has text among its numbers ({listed(sorted(set(texts)), 3)}). "
+            "Leave those cells blank or correct them; a true category needs a category dtype."
+        )
+    return Column(_labels(values), is_label=True)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, date):
+        return _day(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
+    except (TypeError, ValueError):
+        return None
+
+
+def _day(value: date) -> float:
+    """Return a date or a time of day as days since 1970, as a column of dates gives them."""
+    if isinstance(value, datetime):
+        start = datetime(1970, 1, 1, tzinfo=UTC if value.tzinfo else None)
+        return (value - start).total_seconds() / 86_400
+    return float(value.toordinal() - date(1970, 1, 1).toordinal())
+
+
+def vector(what: str, values: Any, n_rows: int) -> Column:
+    """Return a target, weight or cluster column of the right length."""
+    if not isinstance(values, Column):
+        values = _raw_vector(what, values)
+    assert isinstance(values, Column)
+    if len(values) != n_rows:
+        raise InputError(f"{what} has {plural(len(values), 'value')} but X has {n_rows:,} rows.")
+    return values
+
+
+def _raw_vector(what: str, values: Any) -> Column:
+    import narwhals as nw
+
+    if _is_frame(values):
+        columns = list(columns_of(values).values())
+        if len(columns) != 1:
+            raise InputError(f"{what} must be one column; it has {len(columns)}.")
+        return columns[0]
+    if type(values).__module__.startswith("pandas"):
+        import pandas as pd
+
+        values = pd.Series(values)  # an Index or a Categorical would lose its kind as an array
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return _series(what, series)
+    return _array_vector(what, values)
+
+
+def _array_vector(what: str, values: Any) -> Column:
+    try:
+        array = np.asanyarray(values)
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(f"{what} holds lists or records. Give one value a row.") from None
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or array.dtype.names:
+        raise InputError(
+            f"{what} must be one value a row, or the name of a column of X; it has shape "
+            f"{array.shape}."
+        )
+    if array.dtype.kind in "fiub":
+        return Column(_without_mask(array), is_label=array.dtype.kind == "b")
+    import narwhals as nw
+    import pandas as pd
+
+    try:
+        series = pd.Series(array)
+    except UnicodeEncodeError:
+        raise InputError(f"{what} {HALF_A_CHARACTER}") from None
+    return _series(what, nw.from_native(series, series_only=True))

@@ -1,5 +1,0 @@
-"""Every figure of the paper by name, beside what the paper claims of it."""
-
-from residua.study.paper.registry import Claim, Figure, Made, add, figure, figures
-
-__all__ = ["Claim", "Figure", "Made", "add", "figure", "figures"]

@@ -1,0 +1,62 @@
+"""Findings are records: a kind, a feature, a number and a sentence."""
+
+import json
+
+import numpy as np
+import pytest
+
+import covaria
+from covaria.results.findings import KINDS, Finding, of_each, texts
+from covaria.results.status import Outcome, Status, has_failed
+
+
+@pytest.fixture(scope="module")
+def poor():
+    """Return a result in which a straight line is asked for a wave that x0 and y share."""
+    rng = np.random.default_rng(0)
+    z = rng.uniform(-1, 1, 400)
+    wave = np.sin(6 * z)
+    X = np.column_stack([wave + 0.2 * rng.normal(size=400), z, rng.normal(size=400)])
+    return covaria.assess(X, wave + 0.2 * rng.normal(size=400), learner="linear")
+
+
+def test_a_poor_regression_is_a_record_and_a_warning(poor):
+    kinds = {one.feature: one for one in poor.findings if one.kind == "poor_regression"}
+    found = kinds["x0"]
+    assert (found.feature, found in poor.warnings) == ("x0", True)
+    assert abs(found.value) > 0.75
+    assert found.text in str(poor)
+
+
+def test_alerts_are_the_sentences_of_findings_each_once():
+    findings = [
+        *of_each("collinear", ["a", "b"], "They explain each other."),
+        *of_each("note", [], ""),
+    ]
+    assert texts(findings) == ("They explain each other.",)
+
+
+def test_findings_survive_a_trip_to_disk(poor, tmp_path):
+    poor.to_json(tmp_path / "result.json")
+    assert covaria.Result.from_json(tmp_path / "result.json").findings == poor.findings
+
+
+def test_results_that_had_sentences_only_are_still_read(poor):
+    stored = json.loads(poor.to_json())
+    del stored["findings"], stored["cost"]
+    stored["alerts"] = ["Something to know."]
+    stored.pop("checksum", None)
+    old = covaria.Result.from_dict(stored)
+    assert old.findings == (Finding("note", "", None, "Something to know."),)
+    assert (old.alerts, old.warnings) == (("Something to know.",), ())
+
+
+def test_every_kind_says_what_it_is_about():
+    assert all(kind.about for kind in KINDS.values())
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_a_status_is_read_as_it_was_written(outcome):
+    for status in (Status(outcome), Status(outcome, "fold 1: ValueError: a: b")):
+        assert Status.of(str(status)) == status
+        assert has_failed(str(status)) == (outcome is Outcome.FAILED)

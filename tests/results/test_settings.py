@@ -1,0 +1,97 @@
+"""What was asked for is kept, and asks for the same again."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import covaria
+from covaria.learners import Auto, Boosting, Estimator, Linear, SingleIndex
+from covaria.report.words import snippet
+from covaria.results.settings import Unstored
+
+rng = np.random.default_rng(0)
+X, y = covaria.draw("linear", n_rows=120, seed=0)
+X = X.iloc[:, :4]
+FOLDS = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
+FOREST = RandomForestRegressor(n_estimators=5, random_state=0)
+ASKED = {
+    "defaults": {"learner": "linear"},
+    "learner text": {"learner": "boosting(trees=20)"},
+    "learner value": {"learner": Boosting(trees=20)},
+    "learner of two words": {"learner": SingleIndex()},
+    "own candidates": {"learner": Auto(candidates=(Linear(), Boosting(trees=10)))},
+    "estimator": {"learner": FOREST},
+    "pipeline": {"learner": make_pipeline(StandardScaler(), FOREST)},
+    "estimators": {"learner": Estimator(FOREST, x=FOREST)},
+    "methods": {"methods": ["gcm", "loco", "knockoffs(fdr=0.3)"]},
+    "folds": {"splits": 3},
+    "share": {"splits": 0.4},
+    "in sample": {"splits": "none", "methods": "gcm"},
+    "splitter": {"splits": KFold(3, shuffle=True, random_state=1)},
+    "row numbers": {"splits": FOLDS},
+    "paper": {"paper": True, "methods": "gcm,loco"},
+    "groups": {"groups": {"both": ["x1", "x2"]}},
+    "weights": {"sample_weight": rng.integers(1, 4, 120)},
+    "clusters": {"clusters": rng.integers(0, 30, 120)},
+    "every row": {"clusters": range(120)},
+    "text clusters": {"clusters": rng.choice(list("abcdefghijklmnopqrstuvwxyz"), 120)},
+    "alternative": {"alternative": "greater"},
+    "validity": {"methods": "loco", "validity": "zipper"},
+    "correction": {"correction": "holm", "alpha": 0.1, "confidence": 0.9},
+    "top": {"top": 2},
+    "repeats": {"repeats": 2},
+    "permutations": {"methods": "permutation", "permutations": 3},
+    "unchecked": {"check": False, "seed": 7},
+    "task": {"task": "regression"},
+}  # fmt: skip
+
+
+def run(**asked):
+    return covaria.assess(X, y, **{"learner": "linear", **asked})
+
+
+def numbers(result):
+    """Return all of a result but the time it took."""
+    stored = json.loads(result.to_json())
+    del stored["about"]["seconds"]
+    stored.pop("checksum", None)
+    return stored
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_the_settings_and_the_snippet_repeat_the_result(name):
+    result = run(**ASKED[name])
+    again = covaria.assess(X, y, **result.settings)
+    assert numbers(again) == numbers(result)
+    names = {"covaria": covaria, "X": X, "y": y, **ASKED[name]}
+    lines = snippet(result).splitlines()
+    exec("\n".join(lines[:-1]), names)
+    assert numbers(eval(lines[-1], names)) == numbers(result)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_settings_survive_a_trip_to_disk(name, tmp_path):
+    result = run(**ASKED[name])
+    result.to_json(tmp_path / "result.json")
+    read = covaria.Result.from_json(tmp_path / "result.json")
+    assert read == result
+    if any(isinstance(value, Unstored) for value in read.settings.values()):
+        return  # objects of other libraries are kept as words
+    assert numbers(covaria.assess(X, y, **read.settings)) == numbers(result)
+
+
+def test_what_a_file_cannot_keep_is_one_sentence_when_asked_for_again(tmp_path):
+    result = run(learner=RandomForestRegressor(n_estimators=5, random_state=0))
+    result.to_json(tmp_path / "result.json")
+    read = covaria.Result.from_json(tmp_path / "result.json")
+    with pytest.raises(covaria.InputError, match="RandomForestRegressor"):
+        covaria.assess(X, y, **read.settings)
+
+
+def test_a_snippet_says_what_differs_from_the_defaults_and_the_seed():
+    assert snippet(run()) == "covaria.assess(X, y, learner='linear', seed=0)"

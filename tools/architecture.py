@@ -1,0 +1,124 @@
+"""Write docs/architecture.md and its picture from the imports there are."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import check_layers
+
+DOCS = check_layers.ROOT / "docs"
+WIDTH, BOX, HEIGHT, GAP = 760, 104, 30, 34
+
+PAGE = """# How it works
+
+One call of `covaria.assess` is a straight line. Each stage is a function of what the stages before it returned, and
+charges what it fitted to `result.cost`.
+
+| stage | where | what comes back |
+| --- | --- | --- |
+| prepare | `assessment.prepare` | a `Job`: the table checked once, the learner, the methods, the options |
+| plan | `Job.plan` → `nuisance/plan.py` | a `Plan`: which regressions on which folds; nothing is fitted yet |
+| choose learners | `nuisance/auto` | with `learner="auto"`: who fits which regression in which fold |
+| fit | `nuisance/residuals.py` → `nuisance/fit.py` → `nuisance/engines` | `Residuals`: each regression fitted once, shared by all methods |
+| test | `methods/` → `inference/tests.py` | scores, one array a method; from it estimate, error, p-value, interval |
+| diagnose | `diagnostics/` | what the regressions left undone, and how far that can shift a test |
+| conclude | `results/conclusion.py` | one frozen `Result`: table, findings, quality, cost, settings |
+
+**Where is GCM's formula?** `methods/gcm.py`, the function `gcm`: the product of two residuals, a number a row and
+feature. **How do I add a learner?** A frozen class in `learners/__init__.py` that makes a model of
+`learners/estimators/`, and its name in `LEARNERS`; `nuisance/engines/plain.py` then fits it. A fast engine of the same
+name is optional. **How do I add a method?** `methods/yours.py` with its formula, and one entry in `METHODS` with label,
+long name, reference and needs: table, report, methods paragraph, pictures, commands and studies find it there.
+**What happens between `fit_residuals` and `Result`?** `results/conclusion.py` reads top to bottom: scores, tests,
+corrections, findings.
+
+## Who imports whom
+
+Drawn from the imports themselves (`python tools/architecture.py`). Every arrow points down; `make lint` checks that, and
+that no two modules inside a package need each other.
+
+![Packages in layers, with an arrow for every import between them](architecture.svg)
+
+| package | its one job | imports |
+| --- | --- | --- |
+{rows}
+"""
+
+
+def between() -> dict[str, set[str]]:
+    """Return which packages each package at the top imports."""
+    found: dict[str, set[str]] = {}
+    for name, others in check_layers.arrows().items():
+        own = name.split(".")[0]
+        tops = {other.split(".")[0] for other in others} - {own, ""}
+        if own:
+            found.setdefault(own, set()).update(tops)
+    return found
+
+
+def job(name: str) -> str:
+    """Return the first line of a package's or module's own docstring."""
+    path = check_layers.PACKAGE / name / "__init__.py"
+    path = path if path.exists() else check_layers.PACKAGE / f"{name}.py"
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.splitlines()[0].rstrip(".") if text else ""
+
+
+def picture(rows: list[list[str]], needs: dict[str, set[str]]) -> str:
+    """Return the packages in their layers, and an arrow for every import, as SVG."""
+    place = {}
+    for at, row in enumerate(rows):
+        step = WIDTH / len(row)
+        for k, name in enumerate(row):
+            place[name] = (step * (k + 0.5), 12 + at * (HEIGHT + GAP))
+    height = 24 + len(rows) * (HEIGHT + GAP) - GAP
+    lines = []
+    for name, others in sorted((name, needs[name]) for name in needs.keys() & place.keys()):
+        for other in sorted(others & place.keys()):
+            (x, y), (to_x, to_y) = place[name], place[other]
+            y += HEIGHT
+            middle = (y + to_y) / 2
+            lines.append(
+                f'<path d="M{x:.0f} {y} C{x:.0f} {middle:.0f} {to_x:.0f} {middle:.0f} {to_x:.0f} '
+                f'{to_y - 4}" fill="none" stroke="#8aa" stroke-width="0.8" '
+                'marker-end="url(#tip)"/>'
+            )
+    boxes = [
+        f'<g><rect x="{x - BOX / 2:.0f}" y="{y}" width="{BOX}" height="{HEIGHT}" rx="5" '
+        f'fill="#eef4f4" stroke="#366"/><text x="{x:.0f}" y="{y + 19}" text-anchor="middle" '
+        f'font-family="sans-serif" font-size="13" fill="#122">{name}</text></g>'
+        for name, (x, y) in place.items()
+    ]
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
+        'aria-label="Packages of covaria in layers; every import points down">'
+        '<defs><marker id="tip" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="5" '
+        'markerHeight="5" orient="auto"><path d="M0 0 6 3 0 6z" fill="#8aa"/></marker></defs>'
+    )
+    return "\n".join([head, *lines, *boxes, "</svg>"]) + "\n"
+
+
+def made() -> dict[str, str]:
+    """Return the page and its picture, by the names of their files."""
+    rows, needs = check_layers.layers(), between()
+    names = [name for row in rows for name in row if name != "__main__"]
+    table = "\n".join(
+        f"| `{name}` | {job(name)} | {', '.join(sorted(needs.get(name, ()))) or '–'} |"
+        for name in names
+    )
+    drawn = [[name for name in row if name != "__main__"] for row in rows]
+    svg = picture([row for row in drawn if row], needs)
+    return {"architecture.md": PAGE.format(rows=table), "architecture.svg": svg}
+
+
+def main() -> None:
+    """Write the page and its picture."""
+    for name, text in made().items():
+        (DOCS / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
