@@ -77,6 +77,7 @@ class Options:
     paper: bool = False
     top: int | None = None
     check: bool = True
+    extrapolate: str | bool = "auto"
 
     def __post_init__(self) -> None:
         alternative = plain(self.alternative)
@@ -100,6 +101,7 @@ class Options:
             "paper": truth("paper", self.paper),
             "top": None if self.top is None else whole("top", self.top, 1, what=what),
             "check": truth("check", self.check),
+            "extrapolate": _extrapolate(self.extrapolate),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -121,6 +123,14 @@ class Options:
             repeats=1,
             paper=True,
         )
+
+
+def _extrapolate(given: object) -> str | bool:
+    """Return True, False or "auto", or raise."""
+    value = plain(given)
+    if isinstance(value, bool) or (isinstance(value, str) and value == "auto"):
+        return value
+    raise InputError(f"extrapolate={shown(given)} must be True, False or 'auto'.")
 
 
 @dataclass(frozen=True)
