@@ -51,6 +51,7 @@ def assess(
     repeats: int = 1,
     permutations: int = 5,
     check: bool = True,
+    extrapolate: str | bool = "auto",
     seed: int = 0,
     n_jobs: int = 1,
     progress: Progress | None = None,
@@ -97,6 +98,10 @@ def assess(
         Shuffles averaged by the permutation test.
     check
         Whether to look for what regressions left undone, which makes p-values too small.
+    extrapolate
+        Whether products of residuals are taken as with endless rows, from models that learned
+        from half of them: where y follows what the others tell of x_j, both regressions shrink it
+        alike. "auto" does so with learner="auto" where a regression can have such a part.
     seed, n_jobs, progress
         Same seed, same numbers, for any number of processes; a function of (done, total).
 
@@ -157,6 +162,7 @@ class Job:
             n_jobs=self.n_jobs,
             progress=_continued(progress, repeat, self.options.repeats),
             ledger=ledger,
+            extrapolate=self.options.extrapolate in (True, "auto") and not self.options.in_sample,
         )
 
     def run(self, progress: Progress | None = None) -> Result:

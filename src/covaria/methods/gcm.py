@@ -30,8 +30,11 @@ def gcm(residuals: Residuals, rng: Generator) -> Array:
     if residuals.model_noise is None:
         return wider(residuals, scores)
     # Folds share training rows, so the noise of row i in x and of row j in y meet twice: in the
-    # product of row i and in that of row j. The sd over rows does not see that they are the same.
+    # product of row i and in that of row j. The sd over rows does not see that they are the same,
+    # but for extrapolated products, in which the noise of models stands out.
     noise = residuals.model_noise
+    if residuals.halves:
+        noise = noise * (residuals.kappa == 0).mean(axis=0)
     return wider(residuals, scores, (1 + 2 * noise) / (1 + noise))
 
 
@@ -46,12 +49,16 @@ def wider(residuals: Residuals, scores: Array, factor: Array | float = 1.0) -> A
 def _products(residuals: Residuals) -> Array:
     single, columns, several = _by_width(residuals)
     if single == columns == list(range(residuals.data.n_features)):
-        return residuals.weighted(residuals.x_given_rest * residuals.y_given_rest)
+        return residuals.weighted(
+            residuals.extrapolated(lambda one: one.x_given_rest * one.y_given_rest)
+        )
     scores = np.zeros(residuals.y_given_rest.shape[:2], order="F")
     if single:
         own, at = (as_slice(np.array(index)) for index in (columns, single))
         scores[:, at] = residuals.weighted(
-            residuals.x_given_rest[:, own] * residuals.y_given_rest[:, at]
+            residuals.extrapolated(
+                lambda one: one.x_given_rest[:, own] * one.y_given_rest[:, at], single
+            )
         )
     for j in several:
         scores[:, j] = combined(residuals, of_products(residuals, j))[0]
@@ -154,7 +161,8 @@ def fisher_scale(residuals: Residuals, scores: Array) -> tuple[Array, Array]:
         x, y = residuals.x_given_rest[:, columns[some]], residuals.y_given_rest[:, at]
         x, y = (_unit(left, residuals.weights) for left in (x, y))
         products = residuals.weighted(x * y)
-        r = np.clip(products.mean(axis=0), -1 + 1e-12, 1 - 1e-12)
+        r = scores[:, at].mean(axis=0) / correlation_scale(residuals)[at]
+        r = np.clip(r, -1 + 1e-12, 1 - 1e-12)
         influence = residuals.weighted(x * y - r / 2 * (x**2 + y**2))
         own, wider = products.std(axis=0), scores[:, at].std(axis=0)
         unit = np.where(own > 0, correlation_scale(residuals)[at] * own, 1.0)

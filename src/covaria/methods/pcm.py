@@ -35,10 +35,13 @@ SHARED = np.sqrt(2.0)
 
 def pcm(residuals: Residuals, rng: Generator) -> Array:
     """Return the product of what is left of a function of x_j and what is left of y."""
-    f, y = _pair(residuals)
-    products = f * y if y.ndim == 2 else (f * y).sum(axis=2)
-    scores = residuals.weighted(products)
+    scores = residuals.weighted(residuals.extrapolated(_products))
     return wider(residuals, scores, 1.0 if residuals.n_folds == 1 else SHARED)
+
+
+def _products(residuals: Residuals) -> Array:
+    f, y = _pair(residuals)
+    return f * y if y.ndim == 2 else np.asarray((f * y).sum(axis=2))
 
 
 def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:

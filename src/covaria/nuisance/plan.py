@@ -140,6 +140,7 @@ class Plan:
     targets: Array | None = None
     only: frozenset[Task] | None = None
     choices: Choices | None = None
+    extrapolate: bool = False
     purpose: str = "nuisance regressions"
     ledger: Ledger | None = field(default=None, compare=False, repr=False)
 

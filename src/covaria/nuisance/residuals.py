@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from covaria.execution.cost import Ledger
 from covaria.learners import Auto
 from covaria.nuisance.engines import plain
+from covaria.nuisance.extrapolation import halves_of, kappas
 from covaria.nuisance.fit import by_task, engine_for, run
 from covaria.nuisance.plan import Choices, Outcome, Plan, Task
 from covaria.nuisance.splits import Fold, in_parts
@@ -54,8 +55,10 @@ class Residuals:
     classes what is left of y has one more axis: a column per class but the first. `n_train` is
     the rows a model learned from, 0 where it was tested on those same rows. `learners` are those
     that each regression chose, fold by fold, where it had a choice; `choices` says how.
-    `model_noise` is the share of noise in the predictions of each feature's two regressions,
-    where that was measured; `widening` what taking means of levels off both costs their product.
+    `halves` are those of models that learned from half the training rows each, and `kappa` how far
+    products are extrapolated from them (`nuisance/extrapolation.py`). `model_noise` is the share
+    of noise in the predictions of each feature's two regressions, where that was measured;
+    `widening` what taking means of levels off both costs their product.
     """
 
     data: Dataset
@@ -73,6 +76,8 @@ class Residuals:
     model_noise: Array | None = None
     widening: Array | None = None
     folds: Sequence[Fold] = ()
+    halves: tuple[Residuals, ...] = ()
+    kappa: Array = field(default_factory=lambda: np.zeros((0, 0)))  # of each row and feature
 
     @property
     def y_given_all(self) -> Array:
@@ -154,6 +159,17 @@ class Residuals:
         mean = (w * scores).mean(axis=0)
         return np.asarray(mean + w * (scores - mean))
 
+    def extrapolated(
+        self, product: Callable[[Residuals], Array], features: Sequence[int] | slice = slice(None)
+    ) -> Array:
+        """Return products of residuals, (rows, features), as they would be with endless rows."""
+        found = product(self)
+        if not self.halves:
+            return found
+        kappa = self.kappa[:, features]
+        of_halves = np.mean([product(half) for half in self.halves], axis=0)
+        return np.where(kappa > 0, (1 + kappa) * found - kappa * of_halves, found)
+
     def feature(self, j: int) -> tuple[Array, Array]:
         """Return what is left of a feature, (n, columns), and of y given the rest, (n, classes)."""
         x = self.x_given_rest[:, list(self.data.features[j].tested)]
@@ -196,12 +212,32 @@ def _fitted(plan: Plan) -> Residuals:
         engine, residuals = plain, gather(plan, run(plan, plainly=True))  # it says which fit failed
     name = engine.__name__.rsplit(".", 1)[-1]
     residuals = replace(residuals, engine=name, choices=plan.choices)
+    residuals, halves = _halved(plan, residuals)
     for need, targets in (("f_given_rest", _suggested), ("square_given_rest", _squares)):
         if need in plan.needs:
-            residuals = _with_targets(plan, residuals, need, targets)
+            residuals = _with_targets(plan, residuals, need, targets, halves)
     if plan.choices and len(plan.folds) > 1 and plan.needs >= PRODUCT:
         residuals = replace(residuals, model_noise=_model_noise(plan, residuals))
     return _within_levels(residuals)
+
+
+def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ...]]:
+    """Return the residuals with those of models that learned from half the rows, where wanted."""
+    if not plan.extrapolate or plan.choices is None or not plan.needs >= PRODUCT:
+        return residuals, ()
+    kappa = kappas(plan, plan.data.n_features)
+    halves = halves_of(plan) if kappa.any() else None
+    if halves is None:
+        return residuals, ()
+    wanted = frozenset(
+        Task(need, int(k), int(j)) for need in PRODUCT for k, j in np.argwhere(kappa > 0)
+    )
+    parts = tuple(replace(half, needs=PRODUCT, only=wanted) for half in halves)
+    found = tuple(gather(part, run(part)) for part in parts)
+    sound = all(is_sound(one) and not one.failures for one in found)
+    if not sound:
+        return residuals, ()
+    return replace(residuals, halves=found, kappa=kappa[residuals.fold]), parts
 
 
 # --- categories of many levels ------------------------------------------------------------------
@@ -226,7 +262,8 @@ def _within_levels(residuals: Residuals) -> Residuals:
                 values.shape
             )
         widen[j] = widening(codes)
-    return replace(residuals, arrays=arrays, widening=widen)
+    halves = tuple(_within_levels(half) for half in residuals.halves)
+    return replace(residuals, arrays=arrays, widening=widen, halves=halves)
 
 
 def _of_feature(j: int, feature: Feature) -> list[tuple[str, Any]]:
@@ -333,24 +370,47 @@ class FitFailed(Exception):
 
 
 def _with_targets(
-    plan: Plan, residuals: Residuals, need: str, targets: Callable[[Plan], Iterator[Array]]
+    plan: Plan,
+    residuals: Residuals,
+    need: str,
+    targets: Callable[[Plan], Iterator[Array]],
+    halves: Sequence[Plan] = (),
 ) -> Residuals:
     """Return the residuals with what the rest leaves of other targets than the columns."""
     begin, failures, fits = time.perf_counter(), dict(residuals.failures), dict(residuals.fits)
     classes = (plan.data.n_classes,) if plan.data.n_classes > 2 and need[0] == "f" else ()
-    left = np.zeros((len(residuals.rows), plan.data.n_features, *classes), order="F")
+    shape = (len(residuals.rows), plan.data.n_features, *classes)
+    left, of_halves = np.zeros(shape, order="F"), [np.zeros(shape, order="F") for _ in halves]
     try:
         for fold, values in enumerate(targets(plan)):
             at = _places(residuals.rows, plan.folds[fold][1])[1]
             for part in np.ndindex(classes):
                 found = _left_of_targets(plan, fold, values[(..., *part)], need, failures)
                 left[(at, slice(None), *part)] = found
+                for half, own in zip(halves, of_halves, strict=True):
+                    asked = {task.feature for task in half.only or () if task.fold == fold}
+                    some = _only(values[(..., *part)], asked)
+                    own[(at, slice(None), *part)] = _left_of_targets(half, fold, some, need, {})
                 fits[need] += int((np.ptp(values, axis=0) > 0).sum())
     except FitFailed as failure:
         failures[need, -1] = str(failure)
     seconds = {**residuals.seconds, need: time.perf_counter() - begin}
     arrays = {**residuals.arrays, need: left}
-    return replace(residuals, arrays=arrays, failures=failures, fits=fits, seconds=seconds)
+    with_halves = tuple(
+        replace(one, arrays={**one.arrays, need: own})
+        for one, own in zip(residuals.halves, of_halves, strict=True)
+    )
+    return replace(
+        residuals, arrays=arrays, failures=failures, fits=fits, seconds=seconds, halves=with_halves
+    )
+
+
+def _only(values: Array, features: set[int]) -> Array:
+    """Return the columns of some features, 0 for others."""
+    found = np.zeros_like(values)
+    some = sorted(features)
+    found[:, some] = values[:, some]
+    return found
 
 
 def _left_of_targets(

@@ -57,7 +57,8 @@ MOST_REPEATS, MOST_PERMUTATIONS = 10_000, 1_000_000
 # Of every table of tests.
 COLUMNS = (
     "method", "feature", "estimate", "std_error", "low", "high", "statistic", "p_value",
-    "p_adjusted", "selected", "status", "df", "effect", "effect_low", "effect_high",
+    "p_adjusted", "selected", "status", "df", "effect", "effect_low", "effect_high", "verdict",
+    "robustness",
 )  # fmt: skip
 
 
@@ -77,6 +78,7 @@ class Options:
     paper: bool = False
     top: int | None = None
     check: bool = True
+    extrapolate: str | bool = "auto"
 
     def __post_init__(self) -> None:
         alternative = plain(self.alternative)
@@ -100,6 +102,7 @@ class Options:
             "paper": truth("paper", self.paper),
             "top": None if self.top is None else whole("top", self.top, 1, what=what),
             "check": truth("check", self.check),
+            "extrapolate": _extrapolate(self.extrapolate),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -121,6 +124,14 @@ class Options:
             repeats=1,
             paper=True,
         )
+
+
+def _extrapolate(given: object) -> str | bool:
+    """Return True, False or "auto", or raise."""
+    value = plain(given)
+    if isinstance(value, bool) or (isinstance(value, str) and value == "auto"):
+        return value
+    raise InputError(f"extrapolate={shown(given)} must be True, False or 'auto'.")
 
 
 @dataclass(frozen=True)
@@ -304,6 +315,9 @@ def _rows(
     degrees = np.ones(data.n_features, int) if method.degrees is None else method.degrees(fitted[0])
     effect_low, effect_high = _effect_interval(method, fitted, scores, tests, unit, options)
 
+    selected = ok & _selected(p_value, adjusted, tests.statistic, options)
+    effect = tests.estimate / unit
+
     def where_ok(values: Array) -> Array:
         return np.where(ok, values, 0.0)
 
@@ -318,14 +332,47 @@ def _rows(
             "statistic": where_ok(tests.statistic),
             "p_value": p_value,
             "p_adjusted": adjusted,
-            "selected": ok & _selected(p_value, adjusted, tests.statistic, options),
+            "selected": selected,
             "status": status,
             "df": np.where(ok, degrees, 0),
-            "effect": where_ok(tests.estimate / unit),
+            "effect": where_ok(effect),
             "effect_low": where_ok(effect_low),
             "effect_high": where_ok(effect_high),
+            "verdict": verdicts(selected),
+            "robustness": _robustness(
+                np.where(effect < 0, -effect_high, effect_low)
+                / _per_correlation(method, fitted[0], unit),
+                selected,
+            ),
         }
     )
+
+
+def verdicts(selected: NDArray[np.bool_]) -> list[str]:
+    """Return the verdict on each feature in words."""
+    return ["matters" if one else "no evidence" for one in selected.tolist()]
+
+
+def _robustness(nearest: Array, selected: NDArray[np.bool_]) -> Array:
+    """Return what both regressions would have to miss in common to explain a finding away.
+
+    A common part of r of the variance of both residuals shifts their correlation by r: so it is the
+    end of the correlation's interval that is nearest to 0; of a gain, the least share it explains.
+    """
+    return np.where(selected, np.clip(np.nan_to_num(nearest), 0.0, 1.0), 0.0)
+
+
+def _per_correlation(method: Method, residuals: Residuals, unit: Array) -> Array:
+    """Return what an effect is divided by to read as a correlation of residuals: 1 if it is one."""
+    if method.factors is None or method.two_sided:
+        return np.ones_like(unit)
+    found = np.ones_like(unit)
+    for j, feature in enumerate(residuals.data.features):
+        if feature.columns and not residuals.failure(method.needs, j):
+            x, y = method.factors(residuals, j)
+            size = np.sqrt((x**2).sum(axis=1).mean() * (y**2).sum(axis=1).mean())
+            found[j] = size / unit[j] if size > 0 else 1.0
+    return found
 
 
 def _effect_interval(
@@ -417,14 +464,19 @@ def _combined_rows(
     statuses = list(zip(*(part["status"].tolist() for part in parts), strict=True))
     status = ["ok" if "ok" in own else own[0] for own in statuses]
     ok = np.array([s == "ok" for s in status])
+    selected = ok & _selected(p_value, adjusted, statistic, options)
     return _bare_rows(
         method.name,
         data,
         statistic=np.where(ok, statistic, 0.0),
         p_value=p_value,
         p_adjusted=adjusted,
-        selected=ok & _selected(p_value, adjusted, statistic, options),
+        selected=selected,
         status=status,
+        verdict=verdicts(selected),
+        robustness=_robustness(
+            np.max([part["robustness"].to_numpy(float) for part in parts], axis=0), selected
+        ),
     )
 
 
@@ -434,6 +486,7 @@ def _bare_rows(name: str, data: Dataset, **given: Any) -> pd.DataFrame:
 
     columns: dict[str, Any] = dict.fromkeys(COLUMNS, np.full(data.n_features, np.nan))
     columns |= {"method": name, "feature": data.names, "df": np.zeros(data.n_features, np.intp)}
+    columns |= {"verdict": ""}  # of a test alone
     return pd.DataFrame(columns | given)
 
 

@@ -48,7 +48,9 @@ class Result:
     """What `assess` found.
 
     table    method, feature, estimate, std_error, low, high, statistic, p_value, p_adjusted,
-             selected, status; then df, effect, effect_low, effect_high
+             selected, status; then df, effect, effect_low, effect_high, verdict ("matters" or "no
+             evidence") and robustness, the share of both residuals' variance that the two nuisance
+             regressions would have to have missed in common to explain a finding away
     scores   {method: (rows, features)}; the mean is the estimate, sd/√n its standard error
     rows     which rows of the table were tested, in the order of the scores
     about    learner, splits, seed, versions, fits and seconds per method, and more
