@@ -7,7 +7,7 @@ export OPENBLAS_NUM_THREADS := 1
 # torch's CPU build; a plain `torch` would bring gigabytes of CUDA.
 TORCH := torch==2.13.0
 
-.PHONY: demo test slow mutate bench validity calibration reliability lint docs pictures clean
+.PHONY: demo test slow mutate bench bench-self validity calibration reliability lint docs pictures clean
 .DELETE_ON_ERROR:
 
 .venv/core: pyproject.toml constraints.txt
@@ -51,6 +51,9 @@ reliability: .venv/dev
 
 bench: .venv/dev .venv-rivals/done
 	$(BIN)/python benchmarks/run.py
+
+bench-self: .venv/dev
+	$(BIN)/python benchmarks/self.py
 
 lint: .venv/dev
 	$(BIN)/ruff format --check .

@@ -22,7 +22,7 @@ from covaria.randomness import stream
 
 Array = NDArray[np.float64]
 
-# γ = ½, the slowest rate at which GCM is still valid. docs/auto.md has what 0, 1.5 and 2.4 do to nulls
+# γ = ½, the rate at which GCM ceases to be valid. docs/auto.md has what 0, 1.5 and 2.4 do to nulls
 # and effects on real tables.
 KAPPA = 2.4
 # Learners without a systematic part: their errors are noise, and cost power to take off.
