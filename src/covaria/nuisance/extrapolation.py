@@ -22,9 +22,9 @@ from covaria.randomness import stream
 
 Array = NDArray[np.float64]
 
-# γ = ½, the rate at which GCM ceases to be valid. docs/auto.md has what 0, 1.5 and 2.4 do to nulls
-# and effects on real tables.
-KAPPA = 2.4
+# γ ≈ .74, between 1 and the ½ at which GCM ceases to be valid. docs/auto.md says what others do
+# to nulls and effects on real tables.
+KAPPA = 1.5
 # Learners without a systematic part: their errors are noise, and cost power to take off.
 UNBIASED = ("mean", "linear", "sparse")
 # A half of fewer rows tells nothing.
