@@ -46,14 +46,14 @@ def rejection_rates(n_tests, learner, correlation, methods, n_jobs=1, **options)
     return dict(zip(methods, (np.concatenate(runs, axis=1) < 0.05).mean(axis=1), strict=True))
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.7])
+@pytest.mark.parametrize("correlation", [pytest.param(0.0, marks=pytest.mark.slow), 0.7])
 def test_linear_tests_hold_their_level(correlation):
     rates = rejection_rates(800, "linear", correlation, TESTS)
     assert 0.025 <= rates["gcm"] <= 0.08
     assert all(rates[name] <= 0.07 for name in GAINS), rates
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.7])
+@pytest.mark.parametrize("correlation", [pytest.param(0.0, marks=pytest.mark.slow), 0.7])
 def test_boosting_tests_hold_their_level(correlation):
     rates = rejection_rates(500, "boosting", correlation, TESTS)
     assert 0.02 <= rates["gcm"] <= 0.09, rates

@@ -156,7 +156,13 @@ def has_enough_moments(case, name, j):
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.slow) if case in HEAVY_TAILS[1:5] else case
+        for case in CASES
+    ],
+)
 def test_scores_at_the_truth_have_the_moments_of_the_theory(case):
     model, effect, left, param = CASES[case]
     truth = oracle(case if len(case) == 1 else "f", param + "," if param else "")
