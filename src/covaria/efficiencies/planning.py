@@ -102,25 +102,19 @@ def plan(
     power, alpha = between_0_and_1("power", power), between_0_and_1("alpha", alpha)
     confidence = confidence_level(confidence)
     tests = _tests(source, methods, splits, confidence)
-    rows = []
-    for test in tests:
-        level = _level(tests, test.method, alpha, correction)
-        needed, low, high = (
-            rows_for(test, variability, power=power, level=level)
-            for variability in (test.variability, test.low, test.high)
-        )
-        rows.append(
-            {
-                "method": test.method,
-                "feature": test.feature,
-                "rows": needed,
-                "low": low,
-                "high": high,
-                "power": power,
-                "level": level,
-            }
-        )
+    levels = (_level(tests, test.method, alpha, correction) for test in tests)
+    rows = [_needed(test, power, level) for test, level in zip(tests, levels, strict=True)]
     return pd.DataFrame(rows)
+
+
+def _needed(test: Planned, power: float, level: float) -> dict[str, str | float]:
+    """Return a row of the plan: the rows that one test needs, with their interval."""
+    rows, low, high = (
+        rows_for(test, variability, power=power, level=level)
+        for variability in (test.variability, test.low, test.high)
+    )
+    of = {"method": test.method, "feature": test.feature}
+    return {**of, "rows": rows, "low": low, "high": high, "power": power, "level": level}
 
 
 def power_at(
