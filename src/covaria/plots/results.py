@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from covaria.errors import InputError, did_you_mean, short
 from covaria.plots.axes import new_axes
 from covaria.plots.saving import COLOURS, MARKERS, MOST_FEATURES, plain
-from covaria.results.residual_views import binned, leftover
+from covaria.results.residual_views import binned, residual_pair
 from covaria.results.result import Result
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def residuals(result: Result, feature: str, *, most: int = 2000, ax: Axes | None
     if feature not in result.features:
         hint = did_you_mean(feature, result.features)
         raise InputError(f"There is no feature '{short(str(feature))}'.{hint}")
-    left = leftover(result, result.features.index(feature))
+    left = residual_pair(result, result.features.index(feature))
     if left is None:
         raise InputError(
             f"'{short(feature)}' has no leftovers in this result. Assess with methods=['gcm']."

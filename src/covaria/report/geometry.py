@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from covaria.results.residual_views import Leftover, binned, thinned
+from covaria.results.residual_views import ResidualPair, binned, thinned
 from covaria.results.result import describe_p
 
 # A picture's box, in its own units.
@@ -79,7 +79,7 @@ def p_ticks(smallest: float) -> list[dict[str, Any]]:
     return [{"at": p_place(p, smallest), "label": describe_p(p)} for p in shown]
 
 
-def scatter(left: Leftover, most: int) -> dict[str, Any]:
+def scatter(left: ResidualPair, most: int) -> dict[str, Any]:
     """Return points as one SVG path, the binned mean as another, and where the zeros lie."""
     curve = binned(left)
     kept = thinned(len(left.x), most)

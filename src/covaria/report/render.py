@@ -13,7 +13,7 @@ from covaria.report import geometry
 from covaria.report.export import as_csv, as_json, data_link
 from covaria.report.summarize import stability_facts, summarize, summarize_stability
 from covaria.report.tables import refit_facts, study_facts
-from covaria.results.residual_views import effects_by_fold, folds_of, leftover, points_each
+from covaria.results.residual_views import effects_by_fold, folds_of, points_each, residual_pair
 from covaria.results.result import Result, describe_p
 from covaria.tables.writing import write_text
 
@@ -246,7 +246,7 @@ def _panels(result: Result, facts: dict[str, Any]) -> list[dict[str, Any]]:
     panels = []
     for row in facts["verdicts"]:
         j = place[row["feature"]]
-        left, folds = leftover(result, j), folds_of(by_fold, j)
+        left, folds = residual_pair(result, j), folds_of(by_fold, j)
         tests = [
             {**test, "strip": geometry.strip(folds[test["method"]], test["effect"])}
             if test["method"] in folds and test["status"] == "ok" and test["effect"] is not None
