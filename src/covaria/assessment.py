@@ -188,7 +188,7 @@ class Job:
                 left = leftover(plan, fitted[0]) if checked else None
             with ledger.stage("test and conclude"):
                 result = conclude(fitted, self.learner, self.methods, self.options, chosen, left)
-        about = {**result.about, "models": ledger.models}
+        about = replace(result.about, models=ledger.models)
         return replace(result, about=about, cost=ledger.table(), settings=self.settings)
 
 

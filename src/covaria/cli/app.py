@@ -411,7 +411,8 @@ def _run(
         output.say(note)
     with console.progress_bar(hidden=output.quiet or output.as_json) as progress:
         result = job.run(progress) if dask is None else _on_dask(job, dask, progress)
-    result = replace(result, about={**result.about, "command": _command(), "source": text_of(name)})
+    about = replace(result.about, command=_command(), source=text_of(name))
+    result = replace(result, about=about)
     if output.as_json:
         print(json.dumps(_document(result), allow_nan=False))
     else:

@@ -102,10 +102,10 @@ def efficiency(
 
 def _residuals(result: Result, j: int) -> FeatureResiduals | None:
     """Return what a feature's models left, where it owns one column and y is a number."""
-    columns = result.about["columns"][j]
+    columns = result.about.columns[j]
     needed = ("x_given_rest", "y_given_rest", "y_given_all")
     known = all(name in result.residuals for name in needed)
-    if len(columns) != 1 or not known or result.about["task"] != "regression":
+    if len(columns) != 1 or not known or result.about.task != "regression":
         return None
     x, rest, full = (result.residuals[name] for name in needed)
     return FeatureResiduals(x[:, columns[0]], rest[:, j], full)
@@ -115,14 +115,14 @@ def _influence(
     result: Result, pair: tuple[str, str], scores: list[Array], left: FeatureResiduals | None
 ) -> Array:
     """Return what each row adds to the logarithm of an efficiency."""
-    if left is not None and pair == ("gcm", "loco") and not result.about["weighted"]:
+    if left is not None and pair == ("gcm", "loco") and not result.about.weighted:
         return left.log_efficiency_influence()
     ours, rival = scores
     return log_variability_influence(rival) - log_variability_influence(ours)
 
 
 def _is_two_sided(result: Result, method: str) -> bool:
-    return bool(result.about["methods"][method] == "two-sided")
+    return bool(result.about.methods[method] == "two-sided")
 
 
 def _compared(

@@ -226,10 +226,10 @@ def _of_pilot(result: Result, confidence: float) -> list[Planned]:
     """Return what each test of a pilot says of each feature."""
     if not result.scores:
         raise InputError("This result holds no test to plan for; assess with methods=['gcm'].")
-    tested = result.about["n_tested"] / result.about["n_rows"]
+    tested = result.about.n_tested / result.about.n_rows
     tests = []
     for method, scores in result.scores.items():
-        two_sided = bool(result.about["methods"][method] == "two-sided")
+        two_sided = bool(result.about.methods[method] == "two-sided")
         for j, feature in enumerate(result.features):
             own = scores[:, j]
             strength = signal(own, two_sided=two_sided)

@@ -14,18 +14,16 @@ if TYPE_CHECKING:
 
     from covaria.selection.stability import Stability
 
-# The method whose word is shown first where it was run: it sees what either test sees.
 # The page compares tests in detail for this many features, the clearest.
 MOST_COMPARED = 40
 
 
 def summarize(result: Result, *, title: str | None = None) -> dict[str, Any]:
     """Return the facts of a result, in the order a reader wants them."""
-    about = dict(result.about)
     verdicts = _verdicts(result)
     matter = [row["feature"] for row in verdicts if row["verdict"].startswith("matters")]
     return {
-        "title": title or f"What matters for {about['target']}",
+        "title": title or f"What matters for {result.about.target}",
         "headline": result.headline,
         "answer": answer(result, matter),
         "selected": result.selected,
@@ -38,7 +36,7 @@ def summarize(result: Result, *, title: str | None = None) -> dict[str, Any]:
         "paragraph": methods_paragraph(result),
         "references": references(result),
         "repeat": snippet(result),
-        "about": about,
+        "about": dict(result.about),
     }
 
 
@@ -60,17 +58,17 @@ def _method(result: Result, name: str) -> dict[str, Any]:
         "name": name,
         "tests": bool(own["p_value"].notna().any()),
         "has_effect": bool(own["effect"].notna().any()),
-        "effect": about["effects"][name],
-        "alternative": about["methods"][name],
-        "fits": about["fits"][name],
-        "seconds": about["seconds"][name],
+        "effect": about.effects[name],
+        "alternative": about.methods[name],
+        "fits": about.fits[name],
+        "seconds": about.seconds[name],
     }
 
 
 def _verdicts(result: Result) -> list[dict[str, Any]]:
     tests: dict[str, list[dict[str, Any]]] = {name: [] for name in result.features}
     for line in result.lines:
-        tests[line["feature"]].append(_test(line, result.about["methods"]))
+        tests[line["feature"]].append(_test(line, result.about.methods))
     for own in tests.values():
         own.sort(key=lambda test: not is_combination(test["method"]))
     pairs = zip(result.verdicts["feature"], result.verdicts["verdict"], strict=True)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from covaria.errors import InputError, MissingExtra, plural, short
 from covaria.execution.cost import Ledger
+from covaria.results.about import About
 from covaria.results.findings import Finding, note, texts
 from covaria.results.packing import check_room, pack, unpack
 from covaria.results.settings import from_stored, to_stored
@@ -67,12 +68,15 @@ class Result:
     table: pd.DataFrame
     scores: Mapping[str, Array]
     rows: NDArray[np.intp]
-    about: Mapping[str, Any]
+    about: About
     quality: pd.DataFrame
     findings: tuple[Finding, ...] = field(default=())
     residuals: Mapping[str, Array] = field(default_factory=dict)
     cost: pd.DataFrame = field(default_factory=_no_cost)
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "about", About.of(self.about))
 
     @property
     def methods(self) -> list[str]:
@@ -128,7 +132,7 @@ class Result:
         for line in self.table.to_dict(orient="records"):
             by_feature[line["feature"]].append(line)
         lines = sorted(by_feature.values(), key=_clearest)
-        return pd.DataFrame([_verdict(tests, self.about["methods"]) for tests in lines])
+        return pd.DataFrame([_verdict(tests, self.about.methods) for tests in lines])
 
     def __str__(self) -> str:
         lines = [self.headline, "", plain_table(self.verdicts)]
@@ -142,10 +146,10 @@ class Result:
         decides = self.table["method"] == self.verdict if self.verdict else True
         chosen = self.table.loc[self.table["selected"] & decides, "feature"].nunique()
         about = self.about
-        correction = {"none": "unadjusted"}.get(about["correction"], about["correction"].upper())
+        correction = {"none": "unadjusted"}.get(about.correction, about.correction.upper())
         return (
-            f"{chosen} of {len(self.features)} features matter for '{short(about['target'])}' "
-            f"({', '.join(self.methods)}; {correction}, level {about['alpha']:g})."
+            f"{chosen} of {len(self.features)} features matter for '{short(about.target)}' "
+            f"({', '.join(self.methods)}; {correction}, level {about.alpha:g})."
         )
 
     @property
@@ -182,7 +186,7 @@ class Result:
     def _seconds(self) -> dict[str, Any]:
         """Return all times, which differ from run to run: a file has them in one place."""
         stages = {STAGES: cells(self.cost["seconds"])} if len(self.cost) else {}
-        return {**self.about.get("seconds", {}), **stages}
+        return {**self.about.seconds, **stages}
 
     @property
     def lines(self) -> list[dict[str, Any]]:
@@ -312,7 +316,7 @@ def _read(stored: Mapping[str, Any]) -> dict[str, Any]:
         "table": table,
         "scores": scores,
         "rows": rows.astype(np.intp),
-        "about": {**about, "seconds": seconds},
+        "about": About.of({**about, "seconds": seconds}),
         "quality": _quality(stored["quality"]),
         "findings": _findings(stored),
         "residuals": residuals,

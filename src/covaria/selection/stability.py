@@ -264,7 +264,7 @@ def _run(job: Job, rows: Rows, seed: int) -> _Run:
     some_failed = any(map(has_failed, table["status"].tolist()))
     return _Run(
         selected=dict(zip(result.methods, selected, strict=True)),
-        sided={name: str(result.about["methods"][name]) for name in tested},
+        sided={name: str(result.about.methods[name]) for name in tested},
         failures=tuple(result.failures) if some_failed else (),
         nothing=nothing,
     )
