@@ -276,10 +276,10 @@ def _page(
 ) -> None:
     """Write all claims on one page; a quick run does not replace the page of the full study."""
     from covaria.paper import figures
-    from covaria.paper.page import page, write_page
+    from covaria.paper.page import has_quick, page, write_page
 
     text = page(made, figures(), command)
-    quick = keep_fuller and "a quick run with few repeats" in text
+    quick = keep_fuller and has_quick(made, figures())
     if not write_page(path, text, keep_fuller=quick):
         path = out / path.name
         write_page(path, text, keep_fuller=False)

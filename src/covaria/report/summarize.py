@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from covaria.report.alerts import all_alerts
 from covaria.report.words import answer, methods_paragraph, references, snippet
 from covaria.results.result import Result, cells, describe_effect, describe_p, is_combination
@@ -110,24 +112,19 @@ def compared(result: Result, clearest: list[str]) -> dict[str, Any]:
         "rows": [rows[feature] for feature in clearest[:MOST_COMPARED]],
         "left_out": max(0, len(clearest) - MOST_COMPARED),
         "has_a": any(row["assumption_a"] is not None for row in rows.values()),
-        "trust": _counted(rows.values(), pair),
+        "trust": _counted(table, pair),
     }
 
 
-def _counted(rows: Any, pair: list[str]) -> dict[str, int]:
+def _counted(table: pd.DataFrame, pair: list[str]) -> dict[str, int]:
     """Return for how many features each test of a pair, both or neither is the one to trust."""
-    count = {pair[0]: 0, pair[1]: 0, "either": 0, "neither": 0}
-    for row in rows:
-        low, high = row["low"], row["high"]
-        if row["are"] is None and "Only" not in row["advice"]:
-            count["neither"] += 1
-        elif row["are"] is None or (low is not None and low > 1):
-            count[pair[0]] += 1
-        elif high is not None and high < 1:
-            count[pair[1]] += 1
-        else:
-            count["either"] += 1
-    return count
+    are, low, high = (table[name].to_numpy(float) for name in ("are", "low", "high"))
+    neither = np.isnan(are)  # no number: neither test sees the feature
+    first = ~neither & (np.isinf(are) | (low > 1))
+    second = ~neither & ~first & (high < 1)
+    either = ~(neither | first | second)
+    counts = {pair[0]: first, pair[1]: second, "either": either, "neither": neither}
+    return {name: int(own.sum()) for name, own in counts.items()}
 
 
 def summarize_stability(found: Stability, *, title: str | None = None) -> dict[str, Any]:

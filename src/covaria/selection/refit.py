@@ -312,9 +312,7 @@ def _concluded(runs: Sequence[_Run]) -> Refit:
     draws = _draws(errors, runs)
     first = runs[0].stability.about
     seeds = sorted({run.seed for run in runs})
-    alerts = dict.fromkeys(
-        alert for run in runs for alert in run.stability.alerts if "at a time" not in alert
-    )
+    alerts = dict.fromkeys(note for run in runs for note in run.stability.notes)
     return Refit(
         table=_summary(draws),
         errors=errors,

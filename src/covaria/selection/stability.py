@@ -336,6 +336,7 @@ class Stability:
     samples         (rows selected on, rows left out) of each part
     about           rule, learner, level and seed
     alerts          sentences to read before trusting the table
+    notes           those of them that are about the rows and the fits
     """
 
     table: pd.DataFrame
@@ -344,6 +345,7 @@ class Stability:
     samples: Sequence[Fold]
     about: Mapping[str, Any]
     alerts: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = field(default=())
 
     @property
     def methods(self) -> list[str]:
@@ -411,9 +413,9 @@ def _concluded(job: Job, rule: Rule, samples: Sequence[Fold], runs: Sequence[_Ru
     """Return how often each feature was selected, and what that is worth."""
     import pandas as pd
 
-    data = job.data
+    data, notes = job.data, tuple(_notes(job, runs))
     chosen = {m: np.array([run.selected[m] for run in runs]) for m in runs[0].selected}
-    tables, expected = [], {}
+    tables, expected, rates = [], {}, []
     for method, flags in chosen.items():
         times = flags.sum(axis=0)
         frequency = times / rule.count
@@ -423,13 +425,15 @@ def _concluded(job: Job, rule: Rule, samples: Sequence[Fold], runs: Sequence[_Ru
         )
         q = float(flags.sum(axis=1).mean())
         expected[method] = _expected_false(rule, q, data.n_features, _level(job, runs, method))
+        rates.append(_in_words(rule, method, expected[method], q))
     return Stability(
         table=pd.concat(tables, ignore_index=True),
         expected_false=expected,
         chosen=chosen,
         samples=tuple(samples),
         about=_about(job, rule, samples),
-        alerts=tuple(_alerts(job, rule, expected, chosen, runs)),
+        alerts=(*notes, *rates),
+        notes=notes,
     )
 
 
@@ -490,20 +494,12 @@ def _about(job: Job, rule: Rule, samples: Sequence[Fold]) -> dict[str, Any]:
     }
 
 
-def _alerts(
-    job: Job,
-    rule: Rule,
-    expected: Mapping[str, Mapping[str, float]],
-    chosen: Mapping[str, Flags],
-    runs: Sequence[_Run],
-) -> Iterator[str]:
-    """Yield what to know before trusting the frequencies."""
+def _notes(job: Job, runs: Sequence[_Run]) -> Iterator[str]:
+    """Yield what to know of the table and its fits."""
     yield from job.data.notes
     failed = sorted({failure for run in runs for failure in run.failures})
     if failed:
         yield f"Some fits failed ({listed(failed)}): those features count as not selected there."
-    for method, bounds in expected.items():
-        yield _in_words(rule, method, bounds, float(chosen[method].sum(axis=1).mean()))
 
 
 # The r-concave bound is not among them: z-tests exceed it a little at low thresholds.
