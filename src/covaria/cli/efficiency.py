@@ -183,12 +183,10 @@ def _model(what: str, given: dict[str, Any]) -> Any:
 def _show(found: pd.DataFrame, as_json: bool, columns: list[str]) -> None:
     """Print a table for people, or all of it as JSON."""
     from covaria.cli import console
-    from covaria.results.result import cells
+    from covaria.results.result import lines_of
 
     if as_json:
-        values = {str(name): cells(column) for name, column in found.items()}
-        rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
-        print(json.dumps(rows, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(lines_of(found), ensure_ascii=False, allow_nan=False))
         return
     console.print_table(found[columns].map(_readable), widest=100)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from covaria.report.alerts import all_alerts
 from covaria.report.words import answer, methods_paragraph, references, snippet
-from covaria.results.result import Result, cells, describe_effect, describe_p, is_combination
+from covaria.results.result import Result, describe_effect, describe_p, is_combination, lines_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +32,8 @@ def summarize(result: Result, *, title: str | None = None) -> dict[str, Any]:
         "alerts": all_alerts(result),
         "methods": [_method(result, name) for name in ordered(result.methods)],
         "verdicts": verdicts,
-        "quality": rows_of(result.quality),
-        "cost": rows_of(result.cost),
+        "quality": lines_of(result.quality),
+        "cost": lines_of(result.cost),
         "efficiency": compared(result, [row["feature"] for row in verdicts]),
         "paragraph": methods_paragraph(result),
         "references": references(result),
@@ -45,12 +45,6 @@ def summarize(result: Result, *, title: str | None = None) -> dict[str, Any]:
 def ordered(methods: list[str]) -> list[str]:
     """Return the methods with the verdict first."""
     return sorted(methods, key=lambda name: not is_combination(name))
-
-
-def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of any tidy table as values that json can hold."""
-    columns = {str(name): cells(column) for name, column in frame.items()}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _method(result: Result, name: str) -> dict[str, Any]:
@@ -106,7 +100,7 @@ def compared(result: Result, clearest: list[str]) -> dict[str, Any]:
         return {}
     pair = ["gcm", "loco"] if {"gcm", "loco"} <= set(tests) else tests[:2]
     table = efficiency(result.only(*pair))
-    rows = {row["feature"]: row for row in rows_of(table)}
+    rows = {row["feature"]: row for row in lines_of(table)}
     return {
         "pair": pair,
         "rows": [rows[feature] for feature in clearest[:MOST_COMPARED]],
@@ -142,7 +136,7 @@ def stability_facts(found: Stability) -> dict[str, Any]:
     """Return how often each feature was selected, by method, the most often first."""
     about = found.about
     by_feature: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in found.features}
-    for row in rows_of(found.table):
+    for row in lines_of(found.table):
         by_feature[row["feature"]][row["method"]] = row
     order = sorted(
         by_feature, key=lambda name: -max(row["frequency"] for row in by_feature[name].values())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from covaria.errors import plural, visible
 from covaria.report.export import data_link
-from covaria.report.summarize import rows_of
+from covaria.results.result import lines_of
 from covaria.tables.files import safe_cell
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def tables_facts(
 
 
 def _table(heading: str, frame: pd.DataFrame) -> dict[str, Any]:
-    rows = rows_of(frame.head(MOST_SAVED))
+    rows = lines_of(frame.head(MOST_SAVED))
     names = [str(name) for name in frame.columns]
     shown = [list(row.values()) for row in rows[:MOST_SHOWN]]
     return {
@@ -74,7 +74,7 @@ def _plain(value: Any) -> Any:
 def picture(heading: str, frame: pd.DataFrame, *, mean: str, error: str) -> dict[str, Any]:
     """Return the means of a tidy table with two standard errors; other text columns name them."""
     lines = []
-    for row in rows_of(frame.head(MOST_DRAWN)):
+    for row in lines_of(frame.head(MOST_DRAWN)):
         at, spread = row[mean], row[error] or 0.0
         if at is None:
             continue

@@ -191,10 +191,7 @@ class Result:
     @property
     def lines(self) -> list[dict[str, Any]]:
         """Return the rows of the table as values that json can hold."""
-        columns = {str(name): cells(column) for name, column in self.table.items()}
-        return [
-            dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
-        ]
+        return lines_of(self.table)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the result as JSON text, and write it where a path is given."""
@@ -278,6 +275,12 @@ def cells(column: Any) -> list[Any]:
     """Return a column's values, with None where json has no number for a cell."""
     values: list[Any] = column.tolist()
     return [None if _is_empty(value) else value for value in values]
+
+
+def lines_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of any tidy table as values that json can hold."""
+    columns = {str(name): cells(column) for name, column in frame.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def is_combination(method: str) -> bool:

@@ -27,7 +27,7 @@ from covaria.nuisance.splits import Fold
 from covaria.options.checks import plain_all, reporter, whole
 from covaria.options.naming import split_names
 from covaria.randomness import seed_of
-from covaria.results.result import cells, plain_table
+from covaria.results.result import lines_of, plain_table
 from covaria.selection.stability import Rule, Stability, check_options, stability
 from covaria.tables.dataset import Dataset, Feature, Rows, is_constant
 
@@ -238,7 +238,7 @@ class Refit:
             "about": dict(self.about),
             "alerts": list(self.alerts),
             "stable": self.stable,
-            **{name: _lines(getattr(self, name)) for name in FRAMES},
+            **{name: lines_of(getattr(self, name)) for name in FRAMES},
         }
 
     @classmethod
@@ -298,11 +298,6 @@ def joined(parts: Sequence[Refit]) -> Refit:
         },
         alerts=tuple(dict.fromkeys(alert for part in parts for alert in part.alerts)),
     )
-
-
-def _lines(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    values = {str(name): cells(column) for name, column in frame.items()}
-    return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
 
 def _concluded(runs: Sequence[_Run]) -> Refit:
