@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from covaria.report.alerts import all_alerts
+from covaria.report.facts import (
+    AboutFacts,
+    Facts,
+    MethodFacts,
+    StabilityFacts,
+    StabilityPage,
+    TestFacts,
+    TimesFacts,
+    VerdictFacts,
+)
 from covaria.report.words import answer, methods_paragraph, references, snippet
 from covaria.results.result import Result, describe_effect, describe_p, is_combination, lines_of
 
@@ -20,7 +30,7 @@ if TYPE_CHECKING:
 MOST_COMPARED = 40
 
 
-def summarize(result: Result, *, title: str | None = None) -> dict[str, Any]:
+def summarize(result: Result, *, title: str | None = None) -> Facts:
     """Return the facts of a result, in the order a reader wants them."""
     verdicts = _verdicts(result)
     matter = [row["feature"] for row in verdicts if row["verdict"].startswith("matters")]
@@ -38,7 +48,7 @@ def summarize(result: Result, *, title: str | None = None) -> dict[str, Any]:
         "paragraph": methods_paragraph(result),
         "references": references(result),
         "repeat": snippet(result),
-        "about": dict(result.about),
+        "about": cast(AboutFacts, dict(result.about)),
     }
 
 
@@ -47,7 +57,7 @@ def ordered(methods: list[str]) -> list[str]:
     return sorted(methods, key=lambda name: not is_combination(name))
 
 
-def _method(result: Result, name: str) -> dict[str, Any]:
+def _method(result: Result, name: str) -> MethodFacts:
     about = result.about
     own = result.table[result.table["method"] == name]
     return {
@@ -61,8 +71,8 @@ def _method(result: Result, name: str) -> dict[str, Any]:
     }
 
 
-def _verdicts(result: Result) -> list[dict[str, Any]]:
-    tests: dict[str, list[dict[str, Any]]] = {name: [] for name in result.features}
+def _verdicts(result: Result) -> list[VerdictFacts]:
+    tests: dict[str, list[TestFacts]] = {name: [] for name in result.features}
     for line in result.lines:
         tests[line["feature"]].append(_test(line, result.about.methods))
     for own in tests.values():
@@ -71,24 +81,25 @@ def _verdicts(result: Result) -> list[dict[str, Any]]:
     return [{"feature": f, "verdict": verdict, "tests": tests[f]} for f, verdict in pairs]
 
 
-def _test(line: dict[Any, Any], sides: Mapping[str, str]) -> dict[str, Any]:
+def _test(line: Mapping[str, Any], sides: Mapping[str, str]) -> TestFacts:
     kept = ("method", "estimate", "std_error", "low", "high", "statistic", "p_value", "p_adjusted",
             "status", "df", "effect", "effect_low", "effect_high")  # fmt: skip
-    return {
+    facts = {
         **{name: line[name] for name in kept},
         "selected": bool(line["selected"]),
         "effect_text": describe_effect(line, sides.get(line["method"], "")),
         "p_text": _p_text(line),
     }
+    return cast(TestFacts, facts)
 
 
-def _p_text(line: dict[str, Any]) -> str:
+def _p_text(line: Mapping[str, Any]) -> str:
     if line["p_adjusted"] is None:
         return "chosen" if line["selected"] else "not chosen"
     return describe_p(line["p_adjusted"])
 
 
-def compared(result: Result, clearest: list[str]) -> dict[str, Any]:
+def compared(result: Result, clearest: list[str]) -> dict[str, object]:
     """Return which of two tests to trust, feature by feature, and all tests side by side.
 
     Where GCM and LOCO were run it is these two that the theorems speak of; else the first two.
@@ -121,7 +132,7 @@ def _counted(table: pd.DataFrame, pair: list[str]) -> dict[str, int]:
     return {name: int(own.sum()) for name, own in counts.items()}
 
 
-def summarize_stability(found: Stability, *, title: str | None = None) -> dict[str, Any]:
+def summarize_stability(found: Stability, *, title: str | None = None) -> StabilityPage:
     """Return the facts of a stability run."""
     return {
         "title": title or f"What is stable for {found.about['target']}",
@@ -132,12 +143,12 @@ def summarize_stability(found: Stability, *, title: str | None = None) -> dict[s
     }
 
 
-def stability_facts(found: Stability) -> dict[str, Any]:
+def stability_facts(found: Stability) -> StabilityFacts:
     """Return how often each feature was selected, by method, the most often first."""
     about = found.about
-    by_feature: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in found.features}
+    by_feature: dict[str, dict[str, TimesFacts]] = {name: {} for name in found.features}
     for row in lines_of(found.table):
-        by_feature[row["feature"]][row["method"]] = row
+        by_feature[row["feature"]][row["method"]] = cast(TimesFacts, row)
     order = sorted(
         by_feature, key=lambda name: -max(row["frequency"] for row in by_feature[name].values())
     )
