@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -137,8 +137,8 @@ def power_at(
     import pandas as pd
 
     alpha, given = between_0_and_1("alpha", alpha), plain_all(n_rows)
-    several = isinstance(given, Iterable) and not isinstance(given, (str, bytes))
-    sizes = [plain(size) for size in given] if several else [given]
+    is_one = not isinstance(given, Iterable) or isinstance(given, (str, bytes))
+    sizes = [plain(size) for size in cast(Iterable[int], [given] if is_one else given)]
     if not sizes or not all(is_whole(size) and 0 < size <= MOST_ROWS for size in sizes):
         raise InputError(f"n_rows={shown(n_rows)} must be a number of rows, or several.")
     tests = _tests(source, methods, splits, 0.95)

@@ -96,7 +96,7 @@ def _csv(names: list[str], rows: list[Line]) -> str:
     return text.getvalue()
 
 
-def _plain(value: Cell) -> Cell:
+def _plain(value: Cell) -> object:
     return safe_cell(visible(value)) if isinstance(value, str) else "" if value is None else value
 
 

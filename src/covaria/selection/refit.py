@@ -45,12 +45,12 @@ FRAMES = ("table", "frequencies", "draws", "errors")
 
 
 def refit(
-    X: Any,
-    y: Any = None,
+    X: object,
+    y: object = None,
     *,
-    learner: Any = "auto",
+    learner: object = "auto",
     methods: str | Sequence[str] = "default",
-    learners: Any = None,
+    learners: object = None,
     folds: int = 5,
     threshold: float = 0.8,
     seeds: int = 1,
@@ -105,7 +105,7 @@ def refit(
     return _concluded(runs)
 
 
-def name_learners(given: Any) -> dict[str, Learner]:
+def name_learners(given: object) -> dict[str, Learner]:
     """Return the learners by name; two of one kind go by their settings.
 
     >>> list(name_learners("linear, boosting, boosting(splits=4)"))[:2]
@@ -232,7 +232,7 @@ class Refit:
             found.setdefault(str(learner), {})[str(method)] = kept.tolist()
         return found
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return everything as values that json can hold."""
         return {
             "about": dict(self.about),
@@ -332,7 +332,7 @@ def _concluded(runs: Sequence[_Run]) -> Refit:
     )
 
 
-def _error_lines(run: _Run) -> list[dict[str, Any]]:
+def _error_lines(run: _Run) -> list[dict[str, object]]:
     lines = []
     for method, errors in run.errors.items():
         flags = run.stability.chosen.get(method)

@@ -55,10 +55,10 @@ NEVER_BELOW_RAW = ("none", "bh", "by", "holm", "bonferroni")
 
 
 def stability(
-    X: Any,
-    y: Any = None,
+    X: object,
+    y: object = None,
     *,
-    learner: Any = "auto",
+    learner: object = "auto",
     methods: str | Sequence[str] = "default",
     method: str | Sequence[str] | None = None,
     folds: int = 5,
@@ -196,7 +196,9 @@ def _halves(data: Dataset, seed: int, pair: int) -> list[Fold]:
     return [(halves[0], halves[1]), (halves[1], halves[0])]
 
 
-def check_options(options: Mapping[str, Any], own: Sequence[str] = ("methods", "learner")) -> None:
+def check_options(
+    options: Mapping[str, object], own: Sequence[str] = ("methods", "learner")
+) -> None:
     """Raise a sentence where `assess` has no such option, but for those in `own`."""
     named = ("X", "y", "methods", "learner")
     known = [*own, *(name for name in inspect.signature(assess).parameters if name not in named)]
@@ -205,7 +207,7 @@ def check_options(options: Mapping[str, Any], own: Sequence[str] = ("methods", "
             raise InputError(f"There is no option '{short(name)}'.{did_you_mean(name, known)}")
 
 
-def _check_splits(splits: Any) -> None:
+def _check_splits(splits: object) -> None:
     """Raise a sentence where splits hold for the whole table only."""
     if not (isinstance(splits, (str, Real)) or hasattr(splits, "split") or splits is None):
         raise InputError(
@@ -366,7 +368,7 @@ class Stability:
         """Return how many features each method selects at a time, on average."""
         return {m: float(flags.sum(axis=1).mean()) for m, flags in self.chosen.items()}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return everything but the row numbers as values that json can hold."""
         return {
             "about": dict(self.about),
@@ -471,7 +473,7 @@ def _expected_false(rule: Rule, q: float, p: int, level: _Level | None) -> dict[
     return {name: min(float(p), value) for name, value in found.items() if value is not None}
 
 
-def _about(job: Job, rule: Rule, samples: Sequence[Fold]) -> dict[str, Any]:
+def _about(job: Job, rule: Rule, samples: Sequence[Fold]) -> dict[str, object]:
     """Return what is needed to repeat the run."""
     options = job.options
     return {
