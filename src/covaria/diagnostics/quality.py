@@ -191,8 +191,10 @@ def _warning(
     is_seen = max(left.x_p[j], left.y_p[j]) < SUSPECT or left.bias_p[j] < SHARED
     is_shifted = abs(left.bias[j]) >= SHIFTED and is_seen
     if is_poor or is_shifted:
-        told = f"The regression of {name} on the rest is poor: its p-values may be too small."
-        return POORLY, told
+        return POORLY, (
+            f"The regression of {name} on the other features is poor: its p-values may be too "
+            "small."
+        )
     if missed_in_common(residuals, left, j) >= IN_COMMON:
         return POORLY, (
             f"The regressions of PCM's function of {name} and of y are poor: its p-values may be "

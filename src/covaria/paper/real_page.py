@@ -245,6 +245,12 @@ def _in_short(read: _Tables) -> Iterator[str]:
             f"{_counted(pairs, 'steadier')}; but on {len(pairs) - len(helped)} the learner does as "
             "well or better with no selection at all."
         )
+    yield from _about_tests(read)
+    yield ""
+
+
+def _about_tests(read: _Tables) -> Iterator[str]:
+    """Yield how many statements hold, and how many rejections rest on warned regressions."""
     tested = [known for known in PUBLISHED.values() if read.has("ours_tests", known.dataset)]
     for words, is_same in {"": True, " on data other than the paper's (Airbnb)": False}.items():
         some = [k for k in tested if k.is_same_data == is_same]
@@ -269,7 +275,6 @@ def _in_short(read: _Tables) -> Iterator[str]:
             f"- Of GCM's {len(own)} rejections with {learner}, {warned} rest on regressions that "
             "the library warns of."
         )
-    yield ""
 
 
 def _counted(pairs: Rows, name: str) -> str:

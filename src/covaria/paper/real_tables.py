@@ -428,7 +428,7 @@ def verdicts(
             result.table[kept].assign(
                 data=known.dataset,
                 learner=label,
-                setting=str(result.about["learner_text"]),
+                setting=str(result.about.learner_text),
                 r2=float(full.iloc[0]) if len(full) else float("nan"),
                 units=units,
                 warned=result.table["feature"].isin(warned),

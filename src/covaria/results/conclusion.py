@@ -38,6 +38,7 @@ from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import describe
 from covaria.options.checks import between_0_and_1, confidence_level, plain, shown, truth, whole
 from covaria.randomness import stream
+from covaria.results.about import About
 from covaria.results.findings import Finding, note, of_each
 from covaria.results.result import Result
 from covaria.results.status import Outcome, Status, has_failed
@@ -196,7 +197,7 @@ def conclude(
         table=table,
         scores=scores,
         rows=_tested(fitted),
-        about=_about(fitted, learner, methods, options, chosen),
+        about=About.of(_about(fitted, learner, methods, options, chosen)),
         quality=quality,
         findings=(
             *_findings(fitted[0].data, learner, table, quality, options),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from covaria.errors import InputError, MissingExtra, plural, short
 from covaria.execution.cost import Ledger
+from covaria.results.about import About
 from covaria.results.findings import Finding, note, texts
 from covaria.results.packing import check_room, pack, unpack
 from covaria.results.settings import from_stored, to_stored
@@ -67,12 +68,15 @@ class Result:
     table: pd.DataFrame
     scores: Mapping[str, Array]
     rows: NDArray[np.intp]
-    about: Mapping[str, Any]
+    about: About
     quality: pd.DataFrame
     findings: tuple[Finding, ...] = field(default=())
     residuals: Mapping[str, Array] = field(default_factory=dict)
     cost: pd.DataFrame = field(default_factory=_no_cost)
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "about", About.of(self.about))
 
     @property
     def methods(self) -> list[str]:
@@ -128,7 +132,7 @@ class Result:
         for line in self.table.to_dict(orient="records"):
             by_feature[line["feature"]].append(line)
         lines = sorted(by_feature.values(), key=_clearest)
-        return pd.DataFrame([_verdict(tests, self.about["methods"]) for tests in lines])
+        return pd.DataFrame([_verdict(tests, self.about.methods) for tests in lines])
 
     def __str__(self) -> str:
         lines = [self.headline, "", plain_table(self.verdicts)]
@@ -142,10 +146,10 @@ class Result:
         decides = self.table["method"] == self.verdict if self.verdict else True
         chosen = self.table.loc[self.table["selected"] & decides, "feature"].nunique()
         about = self.about
-        correction = {"none": "unadjusted"}.get(about["correction"], about["correction"].upper())
+        correction = {"none": "unadjusted"}.get(about.correction, about.correction.upper())
         return (
-            f"{chosen} of {len(self.features)} features matter for '{short(about['target'])}' "
-            f"({', '.join(self.methods)}; {correction}, level {about['alpha']:g})."
+            f"{chosen} of {len(self.features)} features matter for '{short(about.target)}' "
+            f"({', '.join(self.methods)}; {correction}, level {about.alpha:g})."
         )
 
     @property
@@ -182,15 +186,12 @@ class Result:
     def _seconds(self) -> dict[str, Any]:
         """Return all times, which differ from run to run: a file has them in one place."""
         stages = {STAGES: cells(self.cost["seconds"])} if len(self.cost) else {}
-        return {**self.about.get("seconds", {}), **stages}
+        return {**self.about.seconds, **stages}
 
     @property
     def lines(self) -> list[dict[str, Any]]:
         """Return the rows of the table as values that json can hold."""
-        columns = {str(name): cells(column) for name, column in self.table.items()}
-        return [
-            dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
-        ]
+        return lines_of(self.table)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the result as JSON text, and write it where a path is given."""
@@ -276,6 +277,12 @@ def cells(column: Any) -> list[Any]:
     return [None if _is_empty(value) else value for value in values]
 
 
+def lines_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of any tidy table as values that json can hold."""
+    columns = {str(name): cells(column) for name, column in frame.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
 def is_combination(method: str) -> bool:
     """Return whether a method's name says that it combines others: "gcm+pcm"."""
     return "+" in method.split("(")[0]
@@ -312,7 +319,7 @@ def _read(stored: Mapping[str, Any]) -> dict[str, Any]:
         "table": table,
         "scores": scores,
         "rows": rows.astype(np.intp),
-        "about": {**about, "seconds": seconds},
+        "about": About.of({**about, "seconds": seconds}),
         "quality": _quality(stored["quality"]),
         "findings": _findings(stored),
         "residuals": residuals,

@@ -138,11 +138,6 @@ class Model:
         """Return the features that matter."""
         return [self.names[j] for j in self.active]
 
-    @property
-    def is_normal(self) -> bool:
-        """Return whether the features are jointly normal."""
-        return self.sampler is None and self.df == np.inf
-
     def mean(self, X: Array) -> Array:
         """Return the regression function, E[y given X], for each row."""
         return np.asarray(sum((term(X) for term in self.terms), np.zeros(len(X))))
@@ -210,10 +205,6 @@ def _check_law(model: Model) -> None:
         raise InputError("conditional= goes with sampler=. Leave it out, or give both.")
     if isinstance(model.conditional, str) and model.conditional != "independent":
         raise InputError(f"conditional={model.conditional!r} must be 'independent' or a function.")
-
-
-def _is_df(value: Any) -> bool:
-    return bool(2 < value < 1e300 or value == np.inf)
 
 
 def _checked_covariance(covariance: Any, width: int) -> Array:

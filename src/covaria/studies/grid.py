@@ -215,7 +215,7 @@ def read_grid(
     """
     allowed = Allowed.of(code, trust)
     if isinstance(study, Mapping):
-        return _grid(plain_all(study), Path(), allowed)
+        return _grid(plain_all(dict(study)), Path(), allowed)
     path = Path(study)
     return _grid(read_toml(path, "a study file in TOML"), path.parent, allowed)
 
