@@ -75,11 +75,22 @@ def _run_mixed(plan: Plan, plainly: bool) -> Iterator[Outcome]:
         tasks = [task for task in plan.tasks if task.fold == fold]
         found = {}
         for learner, own in _by_learner(plan, tasks).items():
-            part = replace(plan, learner=learner, choices=None, only=frozenset(own), progress=None)
-            found[learner] = by_task(part, run(part, plainly=plainly))
+            found[learner] = _kept(plan, learner, own)
+            new = frozenset(own) - found[learner].keys()
+            if new:
+                part = replace(plan, learner=learner, choices=None, only=new, progress=None)
+                found[learner] |= by_task(part, run(part, plainly=plainly))
         yield from (_blended(plan, task, found) for task in tasks)
         if plan.progress:
             plan.progress(sum(task.fold <= fold for task in plan.tasks), len(plan.tasks))
+
+
+def _kept(plan: Plan, learner: Learner, tasks: list[Task]) -> dict[Task, Outcome]:
+    """Return what was fitted already when learners were compared."""
+    if plan.choices is None or plan.targets is not None:
+        return {}
+    kept = plan.choices.kept
+    return {task: Outcome(kept[task, learner]) for task in tasks if (task, learner) in kept}
 
 
 def _by_learner(plan: Plan, tasks: list[Task]) -> dict[Learner, list[Task]]:

@@ -164,34 +164,11 @@ def conclude(
     left: Leftover | None = None,
 ) -> Result:
     """Return the result of one or more cross-fits of the same table."""
-    import pandas as pd
-
-    scores: dict[str, Array] = {}
-    tables = []
-    for method in methods:
-        if isinstance(method, Chooser):
-            tables.append(_chosen_rows(method, fitted[0].data, chosen[method.name].choice, options))
-            continue
-        if isinstance(method, Combination):
-            parts = [t for p in method.parts for t in tables if t["method"].iloc[0] == p]
-            correlation = _correlation(method, fitted, scores, parts, options)
-            tables.append(_combined_rows(method, fitted[0].data, parts, correlation, options))
-            continue
-        per_repeat = [score(method, residuals, options, r) for r, residuals in enumerate(fitted)]
-        tests = [_test(method, fitted[r], s, options, r) for r, s in enumerate(per_repeat)]
-        degrees = None if method.degrees is None else method.degrees(fitted[0])
-        alternative = _alternative(method, options)
-        combined = combine_repeats(
-            tests,
-            alternative,
-            options.confidence,
-            degrees,
-            method.bounds(fitted[0]),
-            _reach(method, fitted[0]),
-        )
-        tables.append(_rows(method, fitted, per_repeat, combined, options))
-        scores[method.name] = _mean_over_repeats(fitted, per_repeat)
-    table = pd.concat(tables, ignore_index=True)
+    table, scores = _tested_by_all(fitted, methods, options, chosen)
+    if any(residuals.halves for residuals in fitted):
+        plain_fits = [replace(residuals, halves=()) for residuals in fitted]
+        as_seen, _ = _tested_by_all(plain_fits, methods, options, chosen)
+        table["verdict"] = _doubted(table, as_seen)
     quality = quality_table(fitted, learner, left)
     result = Result(
         table=table,
@@ -217,6 +194,52 @@ def conclude(
     )
     _check_fitted(result, learner, [m.name for m in methods if isinstance(m, Method)])
     return result
+
+
+def _tested_by_all(
+    fitted: Sequence[Residuals],
+    methods: Sequence[AnyMethod],
+    options: Options,
+    chosen: Mapping[str, Chosen],
+) -> tuple[pd.DataFrame, dict[str, Array]]:
+    """Return the rows of every method, and the scores of tests."""
+    import pandas as pd
+
+    scores: dict[str, Array] = {}
+    tables: list[pd.DataFrame] = []
+    for method in methods:
+        if isinstance(method, Chooser):
+            tables.append(_chosen_rows(method, fitted[0].data, chosen[method.name].choice, options))
+            continue
+        if isinstance(method, Combination):
+            parts = [t for p in method.parts for t in tables if t["method"].iloc[0] == p]
+            correlation = _correlation(method, fitted, scores, parts, options)
+            tables.append(_combined_rows(method, fitted[0].data, parts, correlation, options))
+            continue
+        per_repeat = [score(method, residuals, options, r) for r, residuals in enumerate(fitted)]
+        tests = [_test(method, fitted[r], s, options, r) for r, s in enumerate(per_repeat)]
+        degrees = None if method.degrees is None else method.degrees(fitted[0])
+        alternative = _alternative(method, options)
+        combined = combine_repeats(
+            tests,
+            alternative,
+            options.confidence,
+            degrees,
+            method.bounds(fitted[0]),
+            _reach(method, fitted[0]),
+        )
+        tables.append(_rows(method, fitted, per_repeat, combined, options))
+        scores[method.name] = _mean_over_repeats(fitted, per_repeat)
+    return pd.concat(tables, ignore_index=True), scores
+
+
+def _doubted(table: pd.DataFrame, as_seen: pd.DataFrame) -> list[str]:
+    """Return the verdicts: *cannot tell* where what is seen may be what both regressions miss."""
+    triples = zip(table["verdict"], table["selected"], as_seen["selected"], strict=True)
+    return [
+        "cannot tell" if verdict and seen and not selected else verdict
+        for verdict, selected, seen in triples
+    ]
 
 
 def _check_fitted(result: Result, learner: Learner, tests: Sequence[str]) -> None:

@@ -1,8 +1,6 @@
-"""Inner folds: which models tell which outer fold of the errors of candidates."""
+"""The folds on which candidates are compared."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,34 +11,27 @@ from covaria.randomness import stream
 from covaria.tables.dataset import Rows
 
 POLICY = AutoPolicy()
+# A cross-fit of more folds than this tests too few rows in each to compare learners by.
+MOST_FOLDS = 10
 
 
-@dataclass(frozen=True)
-class Inner:
-    """Inner folds, and which outer folds may look at which of their test rows.
+def contest_folds(plan: Plan) -> list[Fold]:
+    """Return the plan's own folds, or thirds of its training rows where they are no cross-fit.
 
-    `looks[i]` are pairs of an outer fold and places among the test rows of inner fold i.
+    Of long tables some rows of each are enough, to learn from and to be compared on.
     """
-
-    folds: list[Fold]
-    looks: list[list[tuple[int, Rows]]]
-    n_outer: int
-
-
-def inner_folds(plan: Plan) -> Inner:
-    """Return the inner folds of a plan: pairs of its folds, or thirds of each training part."""
     rng = stream(plan.seed, "choosing", plan.repeat)
-    in_pairs = _is_cross_fit(plan) and len(plan.folds) >= 4
-    inner = _pairs(plan) if in_pairs else _thirds(plan, rng)
-    return Inner(
-        [(_some(train, rng), test) for train, test in inner.folds], inner.looks, len(plan.folds)
-    )
+    is_own = 2 <= len(plan.folds) <= MOST_FOLDS and _is_cross_fit(plan)
+    folds = plan.folds if is_own else _thirds(plan, rng)
+    longest = max(len(train) for train, _ in folds)
+    if longest <= POLICY.most_rows:
+        return folds
+    share = POLICY.most_rows / longest
+    return [(_some(train, share, rng), _some(test, share, rng)) for train, test in folds]
 
 
-def _some(rows: Rows, rng: np.random.Generator) -> Rows:
-    if len(rows) <= POLICY.most_rows:
-        return rows
-    return np.sort(rng.choice(rows, POLICY.most_rows, replace=False))
+def _some(rows: Rows, share: float, rng: np.random.Generator) -> Rows:
+    return np.sort(rng.choice(rows, max(1, round(share * len(rows))), replace=False))
 
 
 def _is_cross_fit(plan: Plan) -> bool:
@@ -53,31 +44,9 @@ def _is_cross_fit(plan: Plan) -> bool:
     )
 
 
-def _pairs(plan: Plan) -> Inner:
-    """Return a fold for each pair of neighbours, the last and the first being neighbours too."""
-    tests = [test for _, test in plan.folds]
-    folds: list[Fold] = []
-    looks: list[list[tuple[int, Rows]]] = []
-    for one in range(len(tests)):
-        other = (one + 1) % len(tests)
-        test = np.sort(np.concatenate([tests[one], tests[other]]))
-        is_out = np.zeros(plan.data.n_rows, dtype=bool)
-        is_out[test] = True
-        folds.append((np.flatnonzero(~is_out), test))
-        of_one = np.isin(test, tests[one])
-        looks.append([(one, np.flatnonzero(~of_one)), (other, np.flatnonzero(of_one))])
-    return Inner(folds, looks, len(tests))
-
-
-def _thirds(plan: Plan, rng: np.random.Generator) -> Inner:
-    """Return three folds inside the training rows of each fold; clusters stay together."""
-    folds: list[Fold] = []
-    looks: list[list[tuple[int, Rows]]] = []
-    for outer, (train, _) in enumerate(plan.folds):
-        third = in_parts(train, plan.data.clusters, 3, rng)
-        for k in range(3):
-            test = train[third == k]
-            if 0 < len(test) < len(train):
-                folds.append((train[third != k], test))
-                looks.append([(outer, np.arange(len(test)))])
-    return Inner(folds, looks, len(plan.folds))
+def _thirds(plan: Plan, rng: np.random.Generator) -> list[Fold]:
+    """Return three folds inside the first training part; clusters stay together."""
+    train = plan.folds[0][0]
+    third = in_parts(train, plan.data.clusters, 3, rng)
+    folds = [(train[third != k], train[third == k]) for k in range(3)]
+    return [(learned, tested) for learned, tested in folds if len(learned) and len(tested)]
