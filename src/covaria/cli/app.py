@@ -121,7 +121,7 @@ def _heard() -> Iterator[None]:
         yield  # who started us wants it otherwise
         return
 
-    def stop(*_: Any) -> None:
+    def stop(*_: object) -> None:
         clock = threading.Timer(GRACE, _give_up)
         clock.daemon = True
         clock.start()
@@ -431,7 +431,7 @@ def _on_dask(job: Any, where: str, progress: Any) -> Result:
     return run_on_dask(job, where, progress)
 
 
-def _document(result: Result) -> dict[str, Any]:
+def _document(result: Result) -> dict[str, object]:
     from covaria.report import summarize
 
     return {**summarize(result), "table": result.lines}

@@ -73,7 +73,7 @@ class Result:
     findings: tuple[Finding, ...] = field(default=())
     residuals: Mapping[str, Array] = field(default_factory=dict)
     cost: pd.DataFrame = field(default_factory=_no_cost)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "about", About.of(self.about))
@@ -128,7 +128,7 @@ class Result:
         """Return one row per feature, the clearest first: what each method says, and a verdict."""
         import pandas as pd
 
-        by_feature: dict[str, list[dict[Any, Any]]] = {name: [] for name in self.features}
+        by_feature: dict[str, list[dict[object, object]]] = {name: [] for name in self.features}
         for line in self.table.to_dict(orient="records"):
             by_feature[line["feature"]].append(line)
         lines = sorted(by_feature.values(), key=_clearest)
@@ -167,7 +167,7 @@ class Result:
         table = str(self.verdicts.to_html(index=False, escape=True, border=0))
         return f"<p><b>{escape(self.headline)}</b></p>{table}<ul>{notes}</ul>"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return everything as values that json can hold; arrays as compressed text."""
         return {
             "format": FORMAT,
@@ -183,7 +183,7 @@ class Result:
         }
 
     @property
-    def _seconds(self) -> dict[str, Any]:
+    def _seconds(self) -> dict[str, object]:
         """Return all times, which differ from run to run: a file has them in one place."""
         stages = {STAGES: cells(self.cost["seconds"])} if len(self.cost) else {}
         return {**self.about.seconds, **stages}
@@ -267,7 +267,7 @@ def _quality(stored: Mapping[str, Any]) -> pd.DataFrame:
     return Quality(_frame(stored)).rename(columns=RENAMED)
 
 
-def _is_empty(value: Any) -> bool:
+def _is_empty(value: object) -> bool:
     return value is None or (isinstance(value, float) and not isfinite(value))
 
 
@@ -330,7 +330,7 @@ def _read(stored: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _frame(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
+def _frame(columns: Mapping[str, list[object]]) -> pd.DataFrame:
     """Return a table with columns of empty cells as numbers again."""
     import pandas as pd
 

@@ -432,13 +432,13 @@ def _move_by(leaves: Array, leaf: Place, scores: Array) -> None:
 
 @kernel
 def differences(
-    columns: Any,
+    columns: object,
     history: Trees,
     height: int,
     owner: Count,
     slot: Count,
     first: int,
-    other: Any,
+    other: object,
     pick: Count,
 ) -> Array:
     """Return how the scores of test rows change when a feature's columns take other values.
