@@ -14,7 +14,6 @@ small; `lasso_solver` does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -213,7 +212,7 @@ def _checked_fold_of(fold_of: object, n_rows: int) -> list[Rows]:
     return [np.flatnonzero(codes == code) for code in range(len(names))]
 
 
-def _dealt(strata: NDArray[Any], folds: int, rng: Generator) -> Rows:
+def _dealt(strata: NDArray[np.generic], folds: int, rng: Generator) -> Rows:
     """Return a fold for each row at random, each fold with its share of every stratum."""
     order = np.lexsort((rng.permutation(len(strata)), strata))
     fold_of = np.empty(len(strata), dtype=np.intp)

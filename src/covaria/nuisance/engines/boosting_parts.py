@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.uint32]
 Count = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-Place = NDArray[np.unsignedinteger[Any]]
+Place = NDArray[np.unsignedinteger]
 F = TypeVar("F", bound=Callable[..., object])
 
 FOR_KERNELS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
