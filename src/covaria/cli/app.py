@@ -48,6 +48,10 @@ from covaria.execution.terminal import shown_streams
 from covaria.tables.writing import make_room
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from covaria.assessment import Job
+    from covaria.nuisance.plan import Progress
     from covaria.results.result import Result
 
 DONE, BAD_INPUT, SOME_FAILED, MISSING_EXTRA, CANNOT_WRITE = 0, 2, 3, 4, 5
@@ -121,7 +125,7 @@ def _heard() -> Iterator[None]:
         yield  # who started us wants it otherwise
         return
 
-    def stop(*_: Any) -> None:
+    def stop(*_: object) -> None:
         clock = threading.Timer(GRACE, _give_up)
         clock.daemon = True
         clock.start()
@@ -386,7 +390,7 @@ class _Output:
 
 
 def _run(
-    frame: Any,
+    frame: pd.DataFrame,
     target: str,
     settings: dict[str, Any],
     notes: list[str],
@@ -425,13 +429,13 @@ def _run(
         raise typer.Exit(SOME_FAILED)
 
 
-def _on_dask(job: Any, where: str, progress: Any) -> Result:
+def _on_dask(job: Job, where: str, progress: Progress | None) -> Result:
     from covaria.studies.on_dask import run_on_dask
 
     return run_on_dask(job, where, progress)
 
 
-def _document(result: Result) -> dict[str, Any]:
+def _document(result: Result) -> dict[str, object]:
     from covaria.report import summarize
 
     return {**summarize(result), "table": result.lines}

@@ -191,7 +191,7 @@ def _show(found: pd.DataFrame, as_json: bool, columns: list[str]) -> None:
     console.print_table(found[columns].map(_readable), widest=100)
 
 
-def _readable(value: Any) -> Any:
+def _readable(value: object) -> object:
     if not isinstance(value, float):
         return value
     return "—" if value != value else "∞" if value == float("inf") else f"{value:.4g}"

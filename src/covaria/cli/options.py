@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -49,7 +49,7 @@ Alpha = Annotated[float, typer.Option(help="The level after correction.")]
 Page = Annotated[Path | None, typer.Option(help="Where the HTML page goes.")]
 
 
-def read_splits(text: str) -> Any:
+def read_splits(text: str) -> str | float:
     """Return what --splits says: a number of folds, a share, or 'none'."""
     if text == "none":
         return text

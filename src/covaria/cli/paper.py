@@ -261,7 +261,7 @@ def _list(known: Any, as_json: bool) -> None:
     print(plain_table(pd.DataFrame(rows), widest=100))
 
 
-def _document(made: dict[str, dict[str, Made]]) -> list[dict[str, Any]]:
+def _document(made: dict[str, dict[str, Made]]) -> list[dict[str, object]]:
     return [
         {"figure": name, "mode": mode, "repeats": found.runs, "claim": claim.text,
          "found": claim.numbers, "verdict": claim.verdict}

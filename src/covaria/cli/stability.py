@@ -172,7 +172,7 @@ def _asked(
     from covaria.tables.files import read_groups, without_columns
 
     frame, target, known, notes = _table(table, target)
-    together: Any = clusters
+    together: object = clusters
     if known is not None and not paper and clusters is None:
         together = known
         notes = [f"Rows that depend on each other stand in {known.max() + 1:,} clusters."]

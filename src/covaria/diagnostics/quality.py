@@ -55,7 +55,7 @@ def quality_table(
     names = {name: j for j, name in enumerate(fitted[0].data.names)}
     for (regression, feature), values in _explained(fitted).items():
         j, r2 = names.get(feature, -1), float(np.median(values))
-        row: dict[str, Any] = {
+        row: dict[str, object] = {
             "regression": regression,
             "feature": feature,
             "learner": _learner_of(fitted[0], regression, j, learner),

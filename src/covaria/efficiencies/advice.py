@@ -126,7 +126,7 @@ def _is_two_sided(result: Result, method: str) -> bool:
 
 
 def _compared(
-    result: Result, pair: tuple[str, str], both: list[dict[str, Any]], scores: list[Array]
+    result: Result, pair: tuple[str, str], both: list[dict[str, object]], scores: list[Array]
 ) -> float:
     """Return the relative efficiency of the first of a pair, NaN where neither sees anything."""
     if all(line["status"] != "ok" for line in both):
@@ -179,7 +179,7 @@ def _label(name: str) -> str:
 
 def _in_words(
     pair: tuple[str, str],
-    both: list[dict[str, Any]],
+    both: list[dict[str, object]],
     estimate: Estimate,
     assumption: Assumption,
     heavy: bool,

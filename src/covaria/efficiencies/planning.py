@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -211,7 +211,7 @@ def _level(tests: Sequence[Planned], method: str, alpha: float, correction: str)
 
 
 def _tests(
-    source: Any, methods: Sequence[str], splits: float | int, confidence: float
+    source: object, methods: Sequence[str], splits: float | int, confidence: float
 ) -> list[Planned]:
     if isinstance(source, Result):
         return _of_pilot(source, confidence)

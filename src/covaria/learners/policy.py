@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TypeVar
 
 VALIDITY = "docs/validity.md: nulls that are rejected without it"
+T = TypeVar("T")
 COST = "cost: beyond it the candidate would take longer than all others together"
 
 
-def _set(value: Any, evidence: str) -> Any:
+def _set(value: T, evidence: str) -> T:
     """Return a field with its default and the evidence for it."""
-    return field(default=value, metadata={"evidence": evidence})
+    found: T = field(default=value, metadata={"evidence": evidence})
+    return found
 
 
 @dataclass(frozen=True)

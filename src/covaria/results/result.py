@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 FORMAT = 1
+# A row of a tidy table, by the names of its columns.
+Line = dict[str, Any]
 # Where the seconds of each row of the cost stand among those of the methods.
 STAGES = "stages"
 # What a file holds, and its checksum; files of residua 0.1 have none.
@@ -73,7 +75,7 @@ class Result:
     findings: tuple[Finding, ...] = field(default=())
     residuals: Mapping[str, Array] = field(default_factory=dict)
     cost: pd.DataFrame = field(default_factory=_no_cost)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "about", About.of(self.about))
@@ -128,8 +130,8 @@ class Result:
         """Return one row per feature, the clearest first: what each method says, and a verdict."""
         import pandas as pd
 
-        by_feature: dict[str, list[dict[Any, Any]]] = {name: [] for name in self.features}
-        for line in self.table.to_dict(orient="records"):
+        by_feature: dict[str, list[Line]] = {name: [] for name in self.features}
+        for line in cast(list[Line], self.table.to_dict(orient="records")):
             by_feature[line["feature"]].append(line)
         lines = sorted(by_feature.values(), key=_clearest)
         return pd.DataFrame([_verdict(tests, self.about.methods) for tests in lines])
@@ -167,7 +169,7 @@ class Result:
         table = str(self.verdicts.to_html(index=False, escape=True, border=0))
         return f"<p><b>{escape(self.headline)}</b></p>{table}<ul>{notes}</ul>"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return everything as values that json can hold; arrays as compressed text."""
         return {
             "format": FORMAT,
@@ -183,13 +185,13 @@ class Result:
         }
 
     @property
-    def _seconds(self) -> dict[str, Any]:
+    def _seconds(self) -> dict[str, object]:
         """Return all times, which differ from run to run: a file has them in one place."""
         stages = {STAGES: cells(self.cost["seconds"])} if len(self.cost) else {}
         return {**self.about.seconds, **stages}
 
     @property
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[Line]:
         """Return the rows of the table as values that json can hold."""
         return lines_of(self.table)
 
@@ -267,7 +269,7 @@ def _quality(stored: Mapping[str, Any]) -> pd.DataFrame:
     return Quality(_frame(stored)).rename(columns=RENAMED)
 
 
-def _is_empty(value: Any) -> bool:
+def _is_empty(value: object) -> bool:
     return value is None or (isinstance(value, float) and not isfinite(value))
 
 
@@ -277,7 +279,7 @@ def cells(column: Any) -> list[Any]:
     return [None if _is_empty(value) else value for value in values]
 
 
-def lines_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def lines_of(frame: pd.DataFrame) -> list[Line]:
     """Return the rows of any tidy table as values that json can hold."""
     columns = {str(name): cells(column) for name, column in frame.items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -330,7 +332,7 @@ def _read(stored: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _frame(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
+def _frame(columns: Mapping[str, list[object]]) -> pd.DataFrame:
     """Return a table with columns of empty cells as numbers again."""
     import pandas as pd
 
@@ -355,7 +357,7 @@ def _check_table(table: pd.DataFrame) -> None:
         raise InputError("it has a test twice")
 
 
-def describe_effect(line: Any, alternative: str = "two-sided") -> str:
+def describe_effect(line: Mapping[str, Any], alternative: str = "two-sided") -> str:
     """Return an effect with its interval, or with its bound if the test has one side, or a dash."""
     if line["status"] != "ok" or _is_empty(line["effect"]):
         return "—"
@@ -384,15 +386,15 @@ def describe_p(p: float | None) -> str:
     return "1" if p > 0.9995 else f"{p:.3f}".lstrip("0")
 
 
-def _clearest(tests: list[dict[Any, Any]]) -> tuple[float, float]:
+def _clearest(tests: list[Line]) -> tuple[float, float]:
     """Return what puts the clearest feature first: its smallest p, else its largest statistic."""
     p_values = [test["p_value"] for test in tests if not isnan(test["p_value"])]
     return min(p_values, default=0.0), -max(abs(test["statistic"]) for test in tests)
 
 
-def _verdict(tests: list[dict[Any, Any]], sides: Mapping[str, str]) -> dict[str, Any]:
+def _verdict(tests: list[Line], sides: Mapping[str, str]) -> dict[str, object]:
     """Return what the tests say of one feature, in a row for people."""
-    row: dict[str, Any] = {"feature": tests[0]["feature"]}
+    row: dict[str, object] = {"feature": tests[0]["feature"]}
     for test in tests:
         if not isnan(test["estimate"]):
             row[test["method"]] = describe_effect(test, sides.get(test["method"], ""))
@@ -401,7 +403,7 @@ def _verdict(tests: list[dict[Any, Any]], sides: Mapping[str, str]) -> dict[str,
     return {**row, "verdict": _in_words(tests)}
 
 
-def _in_words(tests: list[dict[Any, Any]]) -> str:
+def _in_words(tests: list[Line]) -> str:
     chosen = [str(test["method"]) for test in tests if test["selected"]]
     combined = [str(test["method"]) for test in tests if is_combination(test["method"])]
     if combined:

@@ -86,7 +86,7 @@ def _long(store: Store) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
     return names, ((*head[cell], *rest) for cell, *rest in store.rows())
 
 
-def _varied(parameters: Iterable[dict[str, Any]]) -> list[str]:
+def _varied(parameters: Iterable[dict[str, object]]) -> list[str]:
     parameters = list(parameters)
     names = sorted({name for given in parameters for name in given} - set(COLUMNS))
     return [n for n in names if len({json.dumps(given.get(n)) for given in parameters}) > 1]

@@ -33,7 +33,7 @@ class Work:
     methods: tuple[str, ...]
     seed: int
     model: Model | None
-    table: Any = None
+    table: object = None
     target: str = ""
 
     @classmethod

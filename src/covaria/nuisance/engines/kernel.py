@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -106,7 +106,7 @@ def _machine(plan: Plan) -> KernelMachine:
     return machine
 
 
-def _kernel_type(machine: KernelMachine) -> type[np.floating[Any]]:
+def _kernel_type(machine: KernelMachine) -> type[np.floating]:
     """Return the type that kernels are held in: libsvm rounds its own to float32 at any tol."""
     return np.float64 if machine.kind == "ridge" else np.float32
 
@@ -191,7 +191,7 @@ class Space:
         return self.is_ridge or self.machine.tol < LOOSE_TOL or cost > LARGE_COST
 
     @property
-    def kind(self) -> type[np.floating[Any]]:
+    def kind(self) -> type[np.floating]:
         """Return the type that kernels are computed in."""
         return np.float64 if self.is_precise else np.float32
 
