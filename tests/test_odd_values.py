@@ -223,7 +223,10 @@ def test_whole_numbers_that_name_columns_are_their_names():
     ("options", "said"),
     [
         ({"methods": "knockoffs(repeats=99999999999)"}, "repeats=99999999999 is too many"),
+        ({"methods": "knockoffs(fdr=1e-320)"}, "fdr=1e-320 selects nothing"),
         ({"learner": "network(hidden=(99999999999,))"}, "hidden=(99999999999,)"),
+        ({"learner": "network(hidden=(1000000, 1000000))"}, "would fill the memory"),
+        ({"learner": f"network(hidden={[5] * 100_000})"}, "would fill the memory"),
         ({"learner": "boosting(trees=99999999999)"}, "trees=99999999999) is too many"),
         ({"learner": "kernel(C=1e400)"}, "C=inf"),
         ({"learner": "splines(df=[-1, 2])"}, "must be numbers, 0 or more"),
@@ -238,3 +241,10 @@ def test_a_setting_that_would_fill_the_memory_is_refused_in_a_sentence(options, 
         covaria.assess(noise(), noise()[:, 0], **{"learner": "linear", "methods": "gcm", **options})
     assert said in str(caught.value)
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_band_of_the_kernel_wider_than_a_small_float_holds_fits_the_mean():
+    wide = [f"kernel(epsilon={epsilon})" for epsilon in (1e30, 1e99)]
+    once, again = (covaria.assess(noise(), noise()[:, 1], learner=w, methods="gcm") for w in wide)
+    pd.testing.assert_frame_equal(once.table, again.table)
