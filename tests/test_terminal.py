@@ -263,6 +263,15 @@ def test_a_file_of_settings_can_be_named(covaria, folder, monkeypatch):
         ("[asses]\nseed = 1", "Did you mean 'assess'"),
         ("[assess]\nsede = 1", "has no option 'sede'. Did you mean 'seed'"),
         ("seed = ", "is not TOML"),
+        ("seed = [3, 4]", "covaria.toml: seed = [3, 4] must be a whole number."),
+        ("[assess]\ntop = 1.5", "covaria.toml [assess]: top = 1.5 must be a whole number."),
+        ("[study.run]\njobs = nan", "[study] [run]: jobs = nan must be a whole number."),
+        ('alpha = "a"', "alpha = 'a' must be a number."),
+        ("alpha = 2020-01-01", "must be a number."),
+        ("seed = true", "seed = true must be a whole number."),
+        ("report = false", "report = false must be a text."),
+        ('quiet = "maybe"', "quiet = 'maybe' must be true or false."),
+        ("quiet = 1", "quiet = 1 must be true or false."),
     ],
 )
 def test_a_mistake_in_the_file_is_told_in_a_sentence(text, said, covaria, folder):
