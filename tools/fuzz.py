@@ -17,6 +17,7 @@ import argparse
 import csv
 import datetime as dt
 import platform
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -234,6 +235,7 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="write the page and run nothing")
     parser.add_argument("--show", help="seed:case of a table, tried again and told")
     parser.add_argument("--show-file", help="seed:case of a damaged file")
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     given = parser.parse_args()
     if given.show:
         show(given.show)
