@@ -5,8 +5,10 @@ NumPy's numbers, texts and truth values are as good as Python's, but no file of 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,6 +73,21 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> str:
         hint = did_you_mean(value if isinstance(value, str) else "", known)
         raise InputError(f"{name}={shown(value)} is not known.{hint}")
     return value
+
+
+def text(name: str, value: Any, what: str = "a text") -> str:
+    """Return a text."""
+    value = plain(value)
+    if not isinstance(value, str):
+        raise InputError(f"{name}={shown(value)} must be {what}.")
+    return value
+
+
+def file(name: str, value: Any) -> Path:
+    """Return the path of a file."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise InputError(f"{name}={shown(value)} must be the name of a file.")
+    return Path(value)
 
 
 def truth(name: str, value: Any) -> bool:

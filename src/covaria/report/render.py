@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from covaria.errors import InputError, short, visible
+from covaria.options.checks import file, text
 from covaria.report import geometry
 from covaria.report.export import as_csv, as_json, data_link
 from covaria.report.summarize import stability_facts, summarize, summarize_stability
@@ -46,13 +47,14 @@ def write_report(
     title
         Instead of "What matters for …".
     """
-    path = Path(path)
+    path = file("path", path)
     write_text(path, page_of(result, stability=stability, title=title))
     return path
 
 
 def page_of(result: Any, *, stability: Stability | None = None, title: str | None = None) -> str:
     """Return the page of a result, a stability run, a study or a refit."""
+    title = None if title is None else text("title", title)
     if isinstance(result, Result):
         return render(summarize(result, title=title), result, stability=stability)
     if hasattr(result, "expected_false"):
@@ -122,7 +124,7 @@ def _page(template: str, **values: Any) -> str:
 
 def write_tables(path: str | Path, facts: dict[str, Any]) -> Path:
     """Return the path of a page of tables that was written; `tables_facts` makes its facts."""
-    path = Path(path)
+    path = file("path", path)
     write_text(path, _tables_page(facts))
     return path
 
