@@ -218,5 +218,6 @@ def assumption_a(left: Leftovers, *, confidence: float = 0.95) -> Assumption:
     )
     low, high = interval(float(ratio), slope @ (parts + by_fits), confidence=confidence)
     estimate = Estimate(float(ratio), low, high)
-    quiet = squared * (f4 - ff**2) / (xxff * ff / xx - squared * ff**2)
+    spread = xxff * ff / xx - squared * ff**2  # none for a balanced flag
+    quiet = squared * (f4 - ff**2) / spread if spread else np.nan
     return Assumption(estimate, float(squared), float(quiet), float(4 * squared))
