@@ -149,10 +149,10 @@ def _when(rows: list[dict[str, str]]) -> str:
     total = sum(int(row["count"]) for row in rows)
     broken = sum(int(row["count"]) for row in rows if row["class"])
     was = sum(int(row["count"]) for row in rows if row["was"] and not row["class"])
-    mended = f", {was} more did before they were mended" if was else ""
+    mended = f", {was} did before they were mended" if was else ""
     last = max(rows, key=lambda row: row["date"])
     return (
-        f"{total:,} cases, {broken} of them broke the law{mended}. Seeds {_seeds(rows)}; covaria "
+        f"{total:,} cases: {broken} of them break the law{mended}. Seeds {_seeds(rows)}; covaria "
         f"{last['covaria']}, Python {last['python']}, {last['date']}."
     )
 
