@@ -80,7 +80,7 @@ class Contest:
         if not own or not rivals:
             return bool(own)
         leader = min(rivals, key=rivals.__getitem__)
-        if min(errors[learner] for learner in own) < rivals[leader]:
+        if min(errors[learner] for learner in own) < (1 - POLICY.worth) * rivals[leader]:
             return True
         enough = (1 - POLICY.together) * rivals[leader]
         return any(self._of_two(key, 0, leader, one) < enough for one in own)
