@@ -132,7 +132,7 @@ def cells() -> Iterator[Cell]:
             for share in (0.01, 0.05, 0.1, 0.5):
                 name = f"{ones} ones, y {100 * share:.0f}% ones"
                 yield "rare", name, n, "linear", rare_flag, {"ones": ones, "share": share}
-    for n in (500, 2000):
+    for n in (500, 2000, 20_000):
         for share in (0.01, 0.1):
             name = f"10 blank cells, y {100 * share:.0f}% ones"
             yield "rare", name, n, "linear", few_gaps, {"gaps": 10, "share": share}

@@ -100,6 +100,20 @@ def test_few_clusters_hold_their_level(clusters):
     assert abs(rejected - 0.05) < 4 * np.sqrt(0.05 * 0.95 / n_tables)
 
 
+@pytest.mark.parametrize("share", [0.25, 0.4, 0.6])
+def test_a_cluster_of_many_rows_does_not_decide_alone(share):
+    # With a degree of freedom for each of the 20 they were .10, .27 and .54.
+    largest = int(400 * share)
+    of = np.r_[np.zeros(largest, int), 1 + np.arange(400 - largest) % 19]
+    rejected, n_tables = 0, 60
+    for seed in range(n_tables):
+        rng = np.random.default_rng(seed)
+        x, y = (rng.normal(size=20)[of] + rng.normal(size=400) for _ in range(2))
+        result = assess(x[:, None], y, methods="gcm", seed=seed, clusters=of, **LINEAR)
+        rejected += result.table["p_value"][0] < 0.05
+    assert rejected / n_tables < 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / n_tables)
+
+
 def test_several_columns_and_few_clusters_follow_hotelling():
     rng, rejected, n_tables = np.random.default_rng(4), 0, 400
     of = np.repeat(np.arange(20), 6)

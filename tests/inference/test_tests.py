@@ -17,6 +17,7 @@ from covaria.inference.tests import (
     correlation,
     covariance,
     either_p,
+    freedom_of,
     interval,
     mean_test,
     normal_p,
@@ -48,6 +49,30 @@ def test_clustered_errors_are_the_sums_by_hand():
     squares = 12 / 11 * (sums**2).sum(axis=0)
     assert np.allclose(standard_error(scores, clusters), np.sqrt(squares) / 60)
     assert np.allclose(np.diag(covariance(scores, clusters)), squares / 3600)
+
+
+def test_errors_of_uneven_clusters_are_those_of_leaving_each_out():
+    rng = np.random.default_rng(1)
+    scores, clusters = (
+        rng.normal(1, 1, size=(100, 2)),
+        np.r_[np.zeros(40, int), 1 + np.arange(60) // 6],
+    )
+    left_out = np.array([scores[clusters != c].mean(axis=0) for c in range(11)])
+    squares = 10 / 11 * ((left_out - scores.mean(axis=0)) ** 2).sum(axis=0)
+    assert np.allclose(standard_error(scores, clusters) ** 2, squares)
+    assert np.allclose(np.diag(covariance(scores, clusters)), squares)
+    effective = 1 / (0.4**2 + 10 * 0.06**2)
+    assert freedom_of(clusters) == pytest.approx(effective - 1)
+    ratio = scores.mean(axis=0) / np.sqrt(squares)
+    tests = mean_test(scores, scale=np.ones(2), clusters=clusters)
+    assert np.allclose(tests.p_value, 2 * t(effective - 1).sf(ratio))
+
+
+def test_clusters_of_much_the_same_size_have_a_degree_of_freedom_each():
+    clusters = np.random.default_rng(2).integers(0, 10, 90)
+    assert freedom_of(clusters) == 9
+    assert freedom_of(None) == np.inf
+    assert freedom_of(np.r_[np.zeros(96, int), 1 + np.arange(4)]) == 1  # there is always one
 
 
 def test_the_interval_of_several_columns_inverts_the_noncentral_chi_squared():

@@ -77,8 +77,15 @@ def test_too_many_and_too_few_folds_are_refused_with_how_many_there_can_be():
     assert "splits=6 is too many for 11 rows. Use 5 or fewer." in refusal(table(11), 6)
     assert "splits=1 is too few" in refusal(table(11), 1)
     clustered = table(60, clusters=np.arange(60) % 13)
-    assert len(make_splits(clustered, 6, 0)) == 6
-    assert "splits=7 is too many for 13 clusters. Use 6 or fewer." in refusal(clustered, 7)
+    assert len(make_splits(clustered, 13, 0)) == 13
+    assert "splits=14 is too many for 13 clusters. Use 13 or fewer." in refusal(clustered, 14)
+
+
+@pytest.mark.parametrize("count", [6, 9])
+def test_five_folds_of_six_to_nine_clusters_have_a_cluster_each(count):
+    data = table(60, clusters=np.arange(60) % count)
+    for _, test in make_splits(data, 5, 0):
+        assert 1 <= len(np.unique(data.clusters[test])) <= 2
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 1.5, float("nan")])

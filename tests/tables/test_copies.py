@@ -112,15 +112,61 @@ def test_rows_that_agree_by_chance_are_no_copies(make, n_rows):
     assert copies_of(table) == 0
 
 
-def test_rows_that_differ_in_a_name_a_gap_or_a_weight_are_no_copies():
+def test_rows_that_differ_in_a_name_or_a_gap_are_no_copies():
     table = twice(numbers())
     named = table.assign(name=[f"n{i}" for i in range(2 * N)])
     assert copies_of(named) == 0
     gaps = table.assign(b=table["b"].where(np.arange(2 * N) < N))
     assert copies_of(gaps) == 0
+
+
+def test_copies_with_unlike_weights_are_copies():
+    # Counted as rows of their own they made GCM reject .17 of nulls.
     weights = np.repeat([1.0, 2.0], N)
-    assert Dataset.from_table(table, "y", sample_weight=weights).clusters is None
-    assert Dataset.from_table(table, "y", sample_weight=np.tile(weights, 2)[: 2 * N]).n_copies == 0
+    assert Dataset.from_table(twice(numbers()), "y", sample_weight=weights).n_copies == N
+
+
+@pytest.mark.parametrize("times", [2, 3])
+@pytest.mark.parametrize("make", [yes_no, rounded, counts])
+def test_a_coarse_table_entered_several_times_is_found_and_chance_stays_chance(make, times):
+    table = make(RNG(3), 1000)
+    found = Dataset.from_table(pd.concat(times * [table], ignore_index=True), "y")
+    assert found.n_copies == (times - 1) * 1000
+    assert (np.bincount(found.clusters) == times).all()
+
+
+def oversampled(seed, replace):
+    """Return rounded rows of which those of the rare class stand there four times, or as drawn."""
+    rng = RNG(seed)
+    table = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "x"]).round(1)
+    table["y"] = np.where(table["a"] + rng.normal(size=300) > 1.3, "few", "most")
+    few = np.flatnonzero(table["y"] == "few")
+    more = rng.choice(few, size=3 * len(few)) if replace else np.repeat(few, 3)
+    return table.iloc[np.append(np.arange(300), more)].reset_index(drop=True), len(few)
+
+
+def test_copies_of_a_rare_class_are_found_among_rounded_rows_and_keep_the_level():
+    p_values = []
+    for seed in range(60):
+        table, n_few = oversampled(seed, replace=False)
+        result = assess(table, "y", learner="linear", methods="gcm", seed=seed, check=False)
+        p_values.append(result.table.set_index("feature").loc["x", "p_value"])
+        assert Dataset.from_table(table, "y").n_copies == 3 * n_few
+    assert np.mean(np.array(p_values) < 0.05) <= 0.12  # it was .32
+
+
+def test_a_rare_class_drawn_again_and_again_is_pointed_out_where_chance_might_do_it():
+    table, _ = oversampled(0, replace=True)
+    result = assess(table, "y", learner="linear", methods="gcm", check=False)
+    assert any("rows of class 'few' repeat another" in alert for alert in result.alerts)
+    given = assess(table, "y", learner="linear", methods="gcm", clusters=range(len(table)))
+    assert not any("repeat another" in alert for alert in given.alerts)
+
+
+@pytest.mark.parametrize("make", [yes_no, determined, questionnaire, indicators, shops])
+def test_classes_that_repeat_by_chance_are_not_pointed_out(make):
+    notes = Dataset.from_table(make(RNG(1), 1000), "y").notes
+    assert not any("repeat another" in note for note in notes)
 
 
 def test_labels_and_gaps_are_compared_as_they_came():

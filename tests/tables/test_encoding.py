@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 from covaria import assess
 from covaria.assessment import prepare
+from covaria.inference.resampling import Shuffles, product_factor
 from covaria.tables.dataset import Dataset
 from covaria.tables.encoding import Means, encoded, goes_with, widening, within
 
@@ -158,3 +160,59 @@ def test_two_categories_of_many_levels_are_both_adjusted_for():
 def test_the_papers_mode_leaves_the_levels_as_they_were():
     job = prepare(*shops(9), learner="linear", methods="gcm", paper=True)
     assert job.plan(0).data is job.data
+
+
+@pytest.mark.parametrize("levels", [18, 60])
+def test_a_region_given_its_towns_leaves_nothing_to_test(levels):
+    # What rounding left of it was tested: .13 to .38 of nulls were rejected.
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        town = rng.integers(levels, size=500)
+        X = pd.DataFrame({"a": rng.normal(size=500), "x": [f"r{k % 5}" for k in town]})
+        X["town"] = [f"t{k}" for k in town]
+        y = rng.normal(size=levels)[town] + X["a"].to_numpy() + rng.normal(size=500)
+        table = assess(X, y, learner="linear", methods="gcm", seed=seed, check=False).table
+        row = table.set_index("feature").loc["x"]
+        assert (row["p_value"], row["status"]) == (1.0, "redundant")
+
+
+def pairs(seed, n_rows=200, size=0.0):
+    """Return rare flags and skew noise among levels of two rows."""
+    rng = np.random.default_rng(seed)
+    effect = size * rng.normal(size=n_rows // 2)[np.arange(n_rows) // 2]
+    X = pd.DataFrame(rng.normal(size=(n_rows, 3)), columns=["a", "b", "c"])
+    X["x"] = (rng.random(n_rows) < 0.05 * np.exp(effect / 2)).astype(float)
+    X.loc[[0, 3], "x"] = 1.0
+    X["level"] = [f"l{k // 2}" for k in range(n_rows)]
+    return X, effect + X["a"].to_numpy() + rng.exponential(size=n_rows)
+
+
+@pytest.mark.parametrize("size", [0, 2])
+def test_levels_of_two_rows_do_not_make_a_rare_flag_matter(size):
+    # With a column for some of them two rows predict each other: .12 were rejected.
+    p = np.array([p_of_x(*pairs(seed, size=size), seed) for seed in range(60)])
+    assert np.mean(p < 0.05) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 60)
+
+
+def test_levels_of_two_rows_have_one_column_and_are_adjusted_for_all_the_same():
+    data = Dataset.from_table(*pairs(0))
+    assert len(data.features[-1].columns) == 1
+    assert len(data.levels) == 1
+
+
+@pytest.mark.parametrize("methods", ["gcm", "gcm+pcm"])
+def test_a_category_of_one_tested_column_beside_means_is_assessed(methods):
+    X, y = shops(0, n_rows=300, levels=150)  # a column, and the means of two
+    result = assess(X, y, learner="linear", methods=methods, check=False)
+    assert (result.table["status"] == "ok").all()
+
+
+def test_permuting_inside_levels_of_two_rows_swaps_signs():
+    # Of five pairs with a flag all sums have the same sign in 2 of 2⁵ cases.
+    x, y = np.zeros((40, 1)), np.zeros((40, 1))
+    x[:10, 0], y[:, 0] = np.tile([0.5, -0.5], 5), np.repeat(np.arange(1.0, 21), 2) / 2
+    y[1::2] *= -1
+    shuffles = Shuffles(np.arange(40) // 2, lambda: np.random.default_rng(0))
+    factor = product_factor(x, y, (x * y)[:, 0], shuffles, "two-sided")
+    ratio = np.sqrt(40) * (x * y).mean() / (x * y).std()
+    assert norm.sf(ratio / factor) == pytest.approx(1 / 2**5, rel=0.3)

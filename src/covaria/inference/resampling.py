@@ -57,14 +57,16 @@ LEAST = 0.3
 
 @dataclass(frozen=True)
 class Shuffles:
-    """Permutations inside folds, the same for every feature; `draw` makes a fresh generator."""
+    """Permutations inside folds, or levels, the same for every call; `draw` makes a generator."""
 
     fold: Whole
     draw: Callable[[], Generator]
 
     @cached_property
     def members(self) -> list[Whole]:
-        return [np.flatnonzero(self.fold == k) for k in np.unique(self.fold)]
+        order = np.argsort(self.fold, kind="stable")
+        ends = np.flatnonzero(np.diff(self.fold[order])) + 1
+        return np.split(order, ends)
 
     @cached_property
     def _drawn(self) -> dict[int, NDArray[np.int32]]:

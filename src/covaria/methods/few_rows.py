@@ -17,6 +17,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from covaria.inference.resampling import (
+    POLICY,
     Shuffles,
     floor_factor,
     form_factor,
@@ -78,12 +79,33 @@ def _of_products(
             found[j] = form_factor(x, y, own, int(degrees[j]), shuffles)
         elif residuals.clusters is not None:
             found[j] = 1.0 if several else _floor(residuals, own, independent_variance(x, y))
+        elif j in residuals.within and len(own) <= POLICY.most_rows:
+            found[j] = _within_levels(residuals, j, (x, y), own, alternative, draw)
         else:
             found[j] = product_factor(x, y, own, shuffles, alternative)
             if residuals.widening is not None and residuals.widening[j] > 1:
                 # Rows of a level share their mean, which permuted rows do not.
                 found[j] = max(found[j], _floor(residuals, own, independent_variance(x, y)))
     return found
+
+
+def _within_levels(
+    residuals: Residuals,
+    j: int,
+    factors: tuple[Array, Array],
+    scores: Array,
+    alternative: str,
+    draw: Callable[[], Generator],
+) -> float:
+    """Return the factor that permuting inside levels gives, whose means are off both residuals.
+
+    Of a level of two rows the products are the same, and a permutation swaps the sign of both.
+    """
+    assert residuals.widening is not None
+    widening, mean = float(residuals.widening[j]), scores.mean()
+    bare = mean + (scores - mean) / widening
+    shuffles = Shuffles(residuals.within[j], draw)
+    return product_factor(*factors, bare, shuffles, alternative) / widening
 
 
 def _strata(residuals: Residuals, j: int) -> NDArray[np.intp]:

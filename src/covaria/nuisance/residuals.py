@@ -27,6 +27,8 @@ from covaria.tables.encoding import goes_with, widening, within
 Array = NDArray[np.float64]
 # Targets that vary by a smaller share of the largest are constant.
 SAME = 1e-12
+# Residuals below this share of a column's spread are rounding.
+ROUNDING = 1e-10
 # Digits that other targets than columns keep, in units of their spread.
 DIGITS = 9
 # What came of the tasks of one fold and need: for each outcome, the features it answers for.
@@ -63,7 +65,8 @@ class Residuals:
     products are extrapolated from them (`nuisance/extrapolation.py`). `model_noise` is the share
     of noise in the predictions of each feature's two regressions, where that was measured, and
     `learning_curves` the share of what is left of x_j, and of y, that more rows would take away;
-    `widening` what taking means of levels off both costs their product.
+    `widening` what taking means of levels off both costs their product, and `within` the levels of
+    each feature for which that were those of one category.
     """
 
     data: Dataset
@@ -81,6 +84,7 @@ class Residuals:
     model_noise: Array | None = None
     learning_curves: Array | None = None
     widening: Array | None = None
+    within: Mapping[int, Rows] = field(default_factory=dict)
     folds: Sequence[Fold] = ()
     halves: tuple[Residuals, ...] = ()
     kappa: Array = field(default_factory=lambda: np.zeros((0, 0)))  # of each row and feature
@@ -148,11 +152,6 @@ class Residuals:
     def clusters(self) -> Rows | None:
         return None if self.data.clusters is None else self.data.clusters[self.rows]
 
-    @property
-    def freedom(self) -> float:
-        """Return the degrees of freedom of errors: clusters less one, or as good as all."""
-        return np.inf if self.clusters is None else len(np.unique(self.clusters)) - 1.0
-
     def weighted(self, scores: Array) -> Array:
         """Return scores whose plain mean and sd are the weighted mean and its sd.
 
@@ -186,9 +185,11 @@ class Residuals:
 
     def feature(self, j: int) -> tuple[Array, Array]:
         """Return what is left of a feature, (n, columns), and of y given the rest, (n, classes)."""
-        x = self.x_given_rest[:, list(self.data.features[j].tested)]
-        y = self.y_given_rest[:, j]
-        return x, y.reshape(len(y), -1)
+        own = list(self.data.features[j].tested)
+        x, y = self.x_given_rest[:, own], self.y_given_rest[:, j]
+        # Of columns that the rest determine rounding is left, as of a region given its towns.
+        is_left = (x**2).mean(axis=0) > ROUNDING**2 * self.data.variance[own]
+        return np.where(is_left, x, 0.0), y.reshape(len(y), -1)
 
     def failure(self, needs: Iterable[str], feature: int) -> str:
         """Return why a feature has no score, or nothing."""
@@ -306,7 +307,7 @@ def _within_levels(residuals: Residuals) -> Residuals:
     if not data.levels or "y_given_rest" not in residuals.arrays:
         return residuals
     arrays = {name: array.copy() for name, array in residuals.arrays.items()}
-    widen = np.ones(data.n_features)
+    widen, within_one = np.ones(data.n_features), {}
     for j, feature in enumerate(data.features):
         others = [levels.code[residuals.rows] for levels in data.levels if levels.feature != j]
         parts = [(name, at) for name, at in _of_feature(j, feature) if name in arrays]
@@ -319,8 +320,10 @@ def _within_levels(residuals: Residuals) -> Residuals:
                 values.shape
             )
         widen[j] = widening(codes)
+        if len(codes) == 1:
+            within_one[j] = codes[0]
     halves = tuple(_within_levels(half) for half in residuals.halves)
-    return replace(residuals, arrays=arrays, widening=widen, halves=halves)
+    return replace(residuals, arrays=arrays, widening=widen, within=within_one, halves=halves)
 
 
 def _of_feature(j: int, feature: Feature) -> list[tuple[str, Any]]:

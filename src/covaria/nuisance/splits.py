@@ -78,11 +78,12 @@ def _folds(data: Dataset, count: int, random_state: int) -> Splitter:
 
     if count < 2:
         raise InputError(f"splits={shown(count)} is too few: use 2 folds or more, or 'none'.")
+    # A fold has two rows or more, or a cluster.
     units = data.n_rows if data.clusters is None else len(np.unique(data.clusters))
-    if count > units // 2:
+    most = units // 2 if data.clusters is None else units
+    if count > most:
         there = plural(units, "row" if data.clusters is None else "cluster")
-        most = f"Use {units // 2} or fewer."
-        raise InputError(f"splits={shown(count)} is too many for {there}. {most}")
+        raise InputError(f"splits={shown(count)} is too many for {there}. Use {most} or fewer.")
     unit = _units_of_classes(data)
     if unit is not None:
         _check_classes(data, unit, count)

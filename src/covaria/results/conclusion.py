@@ -24,6 +24,7 @@ from covaria.inference.tests import (
     agreeing,
     combine_repeats,
     either_p,
+    freedom_of,
     interval,
     mean_test,
     normal_quantile,
@@ -418,7 +419,12 @@ def _effect_interval(
     alternative = _alternative(method, options)
     widest = np.full_like(centre, np.inf)
     ends = interval(
-        centre, error, alternative, options.confidence, fitted[0].freedom, (-widest, widest)
+        centre,
+        error,
+        alternative,
+        options.confidence,
+        freedom_of(fitted[0].clusters),
+        (-widest, widest),
     )
     known = np.isfinite(centre) & ~tests.is_zero
     low, high = (

@@ -1,12 +1,15 @@
 """Rows that were recorded twice: found, and told from rows that are equal by chance.
 
-Rows that are equal in every column of X, in y and in weight may be one observation entered
-again, or two that happen to agree: of five yes/no columns nearly all rows agree with another. What
-tells them apart are near misses. If rows agree by chance, then others agree in all columns but
-one: with D_c pairs that differ in column c alone, and two values of c equal in a share s_c of all
-pairs, D_c s_c / (1 − s_c) pairs would be equal throughout. Copies have no near misses: 264 pairs
-of the red wines are equal, and no column leads one to expect more than 0.2. Where columns determine
-each other there are none either, so the product of all s_c has to be small as well.
+Rows that are equal in every column of X and in y may be one observation entered again, or two that
+happen to agree: of five yes/no columns nearly all rows agree with another. What tells them apart
+are near misses. If rows agree by chance, then others agree in all columns but one: with D_c pairs
+that differ in column c alone, and two values of c equal in a share s_c of all pairs,
+D_c s_c / (1 − s_c) pairs would be equal throughout. Copies have no near misses: 264 pairs of the
+red wines are equal, and no column leads one to expect more than 0.2. Where columns determine each
+other there are none either, so the product of all s_c has to be small as well.
+
+Coarse columns hide copies among near misses. But if every distinct row, or each of one class, is
+there twice, or a multiple of three times, the table was copied: chance would not do that.
 """
 
 from __future__ import annotations
@@ -24,11 +27,15 @@ Rows = NDArray[np.intp]
 BEYOND_CHANCE = 50.0
 # A smaller share of copies changes no verdict.
 LEAST_SHARE = 0.01
+# Of as many distinct rows chance makes all counts even in one of a million tables.
+LEAST_DISTINCT = 20
 # Near misses are counted among so many rows.
 MOST_ROWS = 100_000
 
 
-def find_copies(columns: Sequence[NDArray[np.generic]]) -> Rows | None:
+def find_copies(
+    columns: Sequence[NDArray[np.generic]], classes: NDArray[np.generic] | None = None
+) -> Rows | None:
     """Return for each row the number of the row that it is a copy of; None without copies.
 
     Rows are numbered by their first appearance, so that the order of the columns does not matter.
@@ -41,9 +48,38 @@ def find_copies(columns: Sequence[NDArray[np.generic]]) -> Rows | None:
     if not _pairs(whole):  # it is quick
         return None
     _, first, group = np.unique(whole, return_index=True, return_inverse=True)
-    if len(whole) - len(first) < LEAST_SHARE * len(whole) or _by_chance(columns):
+    if len(whole) - len(first) < LEAST_SHARE * len(whole):
         return None
-    return np.unique(first[group], return_inverse=True)[1].astype(np.intp)
+    if not _by_chance(columns):
+        return np.unique(first[group], return_inverse=True)[1].astype(np.intp)
+    return _in_multiples(group, np.zeros(len(group)) if classes is None else classes)
+
+
+def _in_multiples(group: Rows, classes: NDArray[np.generic]) -> Rows | None:
+    """Return copies where the distinct rows of a class are all there a multiple of times."""
+    order = np.argsort(group, kind="stable")
+    counts = np.bincount(group)
+    nth = np.empty(len(group), dtype=np.intp)
+    nth[order] = np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts)
+    times = np.ones(len(counts), dtype=np.intp)
+    for one in np.unique(classes):
+        own = np.unique(group[classes == one])
+        if len(own) >= LEAST_DISTINCT:
+            times[own] = np.gcd.reduce(counts[own])
+    if times.max() == 1:
+        return None
+    # Of rows that agree by chance as well, each so many are one observation.
+    unit = group * len(group) + nth // times[group]
+    _, first, unit = np.unique(unit, return_index=True, return_inverse=True)
+    return np.unique(first[unit], return_inverse=True)[1].astype(np.intp)
+
+
+def repeats(columns: Sequence[NDArray[np.generic]]) -> NDArray[np.bool_]:
+    """Return for each row whether it repeats an earlier one, by chance or not."""
+    whole = _whole(columns)
+    found = np.ones(len(whole), dtype=bool)
+    found[np.unique(whole, return_index=True)[1]] = False
+    return found
 
 
 def _by_chance(columns: Sequence[NDArray[np.generic]]) -> bool:

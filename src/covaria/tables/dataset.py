@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from covaria.errors import InputError, did_you_mean, plural, short, text_of
 from covaria.options.checks import one_of
-from covaria.tables.copies import find_copies
+from covaria.tables.copies import find_copies, repeats
 from covaria.tables.frames import Frame
 from covaria.tables.reading import Column, columns_of, frame_of, is_gap, vector
 
@@ -30,11 +30,15 @@ MIN_ROWS = 10
 MAX_LEVELS = 20
 # Levels of fewer rows than this are pooled where a category of many levels is tested.
 RARE = 10
+# Where none has as many, those of this many: of two rows each would be predicted by the other.
+FEW = 5
 # Where a larger share of rows has a level of its own, levels are names of rows: no other row tells
 # what they do, and taking them off would take off the rows.
 MOST_ALONE = 0.5
 # A cluster of a larger share of the rows decides alone, whatever the number of clusters.
 LARGEST_CLUSTER = 0.25
+# A larger share of repeated rows in one class, three times that of others, is pointed out.
+OVERSAMPLED = 0.5
 MAX_CLASSES = 50
 MIN_CLUSTERS = 5
 # Below as many even Student's t is rough: clusters differ in size.
@@ -130,9 +134,13 @@ class Dataset:
         X_columns, holes, features = _laid_out(parts, n_rows)
         weights = _weights(sample_weight, n_rows, cure)
         own, n_copies = _clusters(clusters, n_rows), 0
+        oversampled: tuple[str, ...] = ()
         if copies and clusters is None:
-            own = _copies([c.values for c in table.values()], codes, weights)
+            cells = [c.values for c in table.values()]
+            own = _copies(cells, codes, bool(classes))
             n_copies = 0 if own is None else n_rows - int(own.max()) - 1
+            if own is None and classes:
+                oversampled = tuple(_note_of_oversampling(cells, codes, classes))
         return cls(
             X=X_columns,
             y=codes,
@@ -146,6 +154,7 @@ class Dataset:
             notes=(
                 *_notes(encoded, X_columns, features, codes),
                 *_note_of_copies(n_copies, n_rows),
+                *oversampled,
                 *_note_of_clusters(own),
             ),
             levels=_levels(parts),
@@ -413,8 +422,11 @@ def _encode_labels(name: str, values: NDArray[np.generic]) -> _Encoded:
 def _common_levels(counts: Counter[str]) -> set[str]:
     """Return the levels that have a column: the most common, if possible of RARE rows or more."""
     ranked = ranked_levels(counts)[: MAX_LEVELS - 1]
-    common = {v for v, count in ranked if count >= RARE}
-    return common or {v for v, count in ranked if count > 1}
+    for least in (RARE, FEW):
+        common = {v for v, count in ranked if count >= least}
+        if common:
+            return common
+    return {v for v, count in ranked[:1] if count > 1}
 
 
 def ranked_levels(counts: Counter[str]) -> list[tuple[str, int]]:
@@ -560,9 +572,12 @@ def _clusters(given: object, n_rows: int) -> Rows | None:
     return codes.astype(np.intp)
 
 
-def _copies(columns: list[NDArray[np.generic]], y: Array, weights: Array | None) -> Rows | None:
-    """Return a cluster for each row and its copies; None without copies, or with few other rows."""
-    found = find_copies([*columns, y, *([] if weights is None else [weights])])
+def _copies(columns: list[NDArray[np.generic]], y: Array, has_classes: bool) -> Rows | None:
+    """Return a cluster for each row and its copies; None without copies, or with few other rows.
+
+    Weights do not tell copies apart: they say how much a row counts, not what was observed.
+    """
+    found = find_copies([*columns, y], y if has_classes else None)
     return None if found is None or int(found.max()) + 1 < MIN_ROWS else found
 
 
@@ -572,6 +587,22 @@ def _note_of_copies(n_copies: int, n_rows: int) -> Iterable[str]:
             f"{plural(n_copies, 'row')} of {n_rows:,} {'repeats' if n_copies == 1 else 'repeat'} "
             "another in every column and the target. Copies stay in one fold and count as one "
             "cluster; if each is an observation of its own, give clusters=range(len(y))."
+        )
+
+
+def _note_of_oversampling(
+    columns: list[NDArray[np.generic]], y: Array, classes: Sequence[str]
+) -> Iterable[str]:
+    """Yield which class has many more rows that repeat another, though chance may do that."""
+    is_repeat = repeats([*columns, y])
+    shares = np.array([is_repeat[y == k].mean() for k in range(len(classes))])
+    *_, second, largest = np.sort(shares)
+    if largest >= OVERSAMPLED and largest > 3 * second:
+        name = classes[int(np.argmax(shares))]
+        yield (
+            f"{100 * largest:.0f}% of the rows of class '{short(name)}' repeat another, of other "
+            f"classes {100 * second:.0f}% or fewer. If rows were copied to balance the classes, "
+            "p-values are too small: test the table as it was before."
         )
 
 
