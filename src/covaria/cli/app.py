@@ -405,7 +405,7 @@ def _run(
     if note := console.compile_note(plan):
         output.say(note)
     with console.progress_bar(hidden=output.quiet or output.as_json) as progress:
-        result = job.run(progress) if dask is None else _on_dask(job, dask, progress)
+        result = job.run(progress) if dask is None else _run_on_dask(job, dask, progress)
     result = replace(result, about={**result.about, "command": _command(), "source": text_of(name)})
     if output.as_json:
         print(json.dumps(_document(result), allow_nan=False))
@@ -419,10 +419,12 @@ def _run(
         raise typer.Exit(SOME_FAILED)
 
 
-def _on_dask(job: Any, where: str, progress: Any) -> Result:
-    from covaria.studies.on_dask import run_on_dask
+def _run_on_dask(job: Any, where: str, progress: Any) -> Result:
+    from covaria.execution.clusters import on_dask
 
-    return run_on_dask(job, where, progress)
+    with on_dask(where, max(2, job.n_jobs)) as executor:
+        result: Result = job.run(progress, executor)
+    return result
 
 
 def _document(result: Result) -> dict[str, Any]:
