@@ -13,7 +13,7 @@ from covaria import METHODS, assess
 from covaria.learners import Auto
 from covaria.methods import Method
 
-# Those for any learner; Lazy-VI's level is in test_lazy.py.
+# Those for any learner; Lazy-VI's level is in methods/test_lazy.py.
 TESTS = [n for n, method in METHODS.items() if isinstance(method, Method) and not method.learners]
 GAINS = [name for name in TESTS if name != "gcm"]
 USEFUL = (0,)

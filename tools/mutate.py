@@ -54,15 +54,15 @@ def _target(name: str, *tests: str) -> Target:
 TARGETS = {
     target.name.rsplit(".", 1)[-1]: target
     for target in (
-        _target("inference.tests", "test_inference.py"),
-        _target("inference.corrections", "test_selection.py"),
+        _target("inference.tests", "inference/test_tests.py"),
+        _target("inference.corrections", "inference/test_corrections.py"),
         _target("methods.gcm", "methods/test_gcm_by_hand.py"),
         _target("methods.pcm", "methods/test_pcm_by_hand.py"),
         _target("methods.loco", "methods/test_loco_by_hand.py"),
-        _target("nuisance.splits", "test_splits.py"),
-        _target("efficiencies.formulas", "efficiency/test_formulas.py"),
-        _target("inference.resampling", "test_resampling.py"),
-        _target("tables.encoding", "test_encoding_by_hand.py"),
+        _target("nuisance.splits", "nuisance/test_splits.py"),
+        _target("efficiencies.formulas", "efficiencies/test_formulas.py"),
+        _target("inference.resampling", "inference/test_resampling.py"),
+        _target("tables.encoding", "tables/test_encoding_by_hand.py"),
     )
 }
 

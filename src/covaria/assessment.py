@@ -34,16 +34,16 @@ NOT_SETTINGS = ("X", "y", "n_jobs", "progress")
 
 
 def assess(
-    X: Any,
-    y: Any = None,
+    X: object,
+    y: object = None,
     *,
-    learner: Any = "auto",
+    learner: object = "auto",
     methods: str | Sequence[str] = "default",
-    splits: Any = 5,
+    splits: object = 5,
     paper: bool = False,
     groups: Mapping[str, Sequence[str]] | None = None,
-    sample_weight: Any = None,
-    clusters: Any = None,
+    sample_weight: object = None,
+    clusters: object = None,
     task: str = "auto",
     alternative: str | None = None,
     validity: str = "conservative",
@@ -122,12 +122,12 @@ def assess(
 
 
 @cache
-def _parameters() -> dict[str, Any]:
+def _parameters() -> dict[str, object]:
     parameters = inspect.signature(assess).parameters.values()
     return {p.name: p.default for p in parameters if p.name not in NOT_SETTINGS}
 
 
-def defaults() -> dict[str, Any]:
+def defaults() -> dict[str, object]:
     """Return the settings of `assess` that can change an answer, with their defaults."""
     return dict(_parameters())
 
@@ -142,7 +142,7 @@ class Job:
     options: Options
     n_jobs: int = 1
     seconds: float = field(default=0.0, compare=False)  # that it took to check
-    settings: Mapping[str, Any] = field(default_factory=dict, compare=False)  # as asked for
+    settings: Mapping[str, object] = field(default_factory=dict, compare=False)  # as asked for
 
     @cached_property
     def encoded(self) -> Dataset:
@@ -205,20 +205,20 @@ class Job:
                 left = leftover(plan, fitted[0]) if checked else None
             with ledger.stage("test and conclude"):
                 result = conclude(fitted, self.learner, self.methods, self.options, chosen, left)
-        about = {**result.about, "models": ledger.models}
+        about = replace(result.about, models=ledger.models)
         return replace(result, about=about, cost=ledger.table(), settings=self.settings)
 
 
 def prepare(
-    X: Any,
-    y: Any = None,
+    X: object,
+    y: object = None,
     *,
-    learner: Any = "auto",
+    learner: object = "auto",
     methods: str | Sequence[str] = "default",
     paper: bool = False,
     groups: Mapping[str, Sequence[str]] | None = None,
-    sample_weight: Any = None,
-    clusters: Any = None,
+    sample_weight: object = None,
+    clusters: object = None,
     task: str = "auto",
     n_jobs: int = 1,
     **choices: Any,

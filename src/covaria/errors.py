@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeGuard
 
 # A longer sentence repeats what was given: its middle is left out, the cure stands at its end.
 MOST_LETTERS = 2000
@@ -45,7 +45,7 @@ class MissingExtra(ImportError):
         self.extra = extra
 
 
-def is_whole(value: object) -> bool:
+def is_whole(value: object) -> TypeGuard[int]:
     """Return whether a value is a whole number, and not True or False.
 
     >>> is_whole(3), is_whole(3.0), is_whole(True)
@@ -118,7 +118,7 @@ def _shown(c: str) -> str:
     return " " if c.isspace() and c not in "\x1c\x1d\x1e\x1f\x85" else ascii(c)[1:-1]
 
 
-def did_you_mean(name: Any, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return a hint with the nearest known names, or the known ones where none is near.
 
     >>> did_you_mean("prize", ["price", "area"])

@@ -6,7 +6,7 @@ import pytest
 import covaria
 from covaria.assessment import prepare
 from covaria.errors import InputError
-from covaria.nuisance.extrapolation import KAPPA, halves_of
+from covaria.nuisance.extrapolation import KAPPA, halves_of, least_favourable
 from covaria.nuisance.residuals import fit_residuals
 
 
@@ -29,10 +29,42 @@ def test_scores_are_those_of_the_formula(residuals):
     full = residuals.x_given_rest * residuals.y_given_rest
     halves = [half.x_given_rest * half.y_given_rest for half in residuals.halves]
     kappa = residuals.kappa
-    by_hand = (1 + kappa) * full - kappa * (halves[0] + halves[1]) / 2
+    most = (1 + kappa) * full - kappa * (halves[0] + halves[1]) / 2
     assert set(np.unique(kappa)) <= {0, KAPPA}
     assert kappa[:, 0].max() == KAPPA
-    assert result.scores["gcm"].mean(axis=0) == pytest.approx(by_hand.mean(axis=0))
+    for j, found in enumerate(result.scores["gcm"].mean(axis=0)):
+        ends = full[:, j].mean(), most[:, j].mean()
+        assert min(ends) - 1e-12 <= found <= max(ends) + 1e-12
+
+
+@pytest.mark.parametrize("shift", [-1.0, 0.0, 0.1, 1.0, 3.0])
+def test_the_rate_that_speaks_least_for_an_effect_counts(shift):
+    rng = np.random.default_rng(1)
+    found, step = 0.2 + rng.normal(size=(200, 1)), 0.3 * rng.normal(size=(200, 1)) - shift
+
+    def statistic(share):
+        scores = found + share * step
+        return float(scores.mean() / scores.std())
+
+    grid = np.array([statistic(share) for share in np.linspace(0, 1, 2001)])
+    two_sided, one_sided = (
+        statistic(float(least_favourable(lambda one: one, found, step, sides)[0]))
+        for sides in (True, False)
+    )
+    assert abs(two_sided) <= np.abs(grid).min() + 1e-3
+    assert one_sided == pytest.approx(grid.min(), abs=1e-9) or one_sided == min(grid[0], grid[-1])
+
+
+def test_a_finding_that_what_both_miss_may_explain_is_one_that_cannot_be_told():
+    found = {}
+    for seed in range(6):
+        X, y = waves(200, seed)
+        on, off = (covaria.assess(X, y, extrapolate=e, check=False) for e in (True, False))
+        own = on.table["verdict"].tolist(), off.table["selected"].tolist()
+        for verdict, seen in zip(*own, strict=True):
+            found.setdefault(verdict, set()).add(seen)
+        assert (on.table["selected"] == (on.table["verdict"] == "matters")).all()
+    assert found.get("cannot tell", {True}) == {True}
 
 
 def test_halves_are_disjoint_and_make_up_the_training_rows():

@@ -17,7 +17,13 @@ from covaria.report import page_of, summarize
 from covaria.report.alerts import all_alerts, collinear_groups
 from covaria.report.geometry import Scale, p_place
 from covaria.report.words import answer, methods_paragraph, references, snippet
-from covaria.results.residual_views import binned, effects_by_fold, leftover, points_each, thinned
+from covaria.results.residual_views import (
+    binned,
+    effects_by_fold,
+    points_each,
+    residual_pair,
+    thinned,
+)
 
 
 @pytest.fixture(scope="module")
@@ -200,16 +206,16 @@ def test_a_plain_table_raises_no_alarm():
 
 def test_leftovers_of_a_feature_are_those_of_the_result(result):
     at = result.features.index("area")
-    left = leftover(result, at)
+    left = residual_pair(result, at)
     column = result.about["columns"][at][0]
     assert np.array_equal(left.x, result.residuals["x_given_rest"][:, column])
     assert np.array_equal(left.y, result.residuals["y_given_rest"][:, at])
-    town = leftover(result, result.features.index("town"))
+    town = residual_pair(result, result.features.index("town"))
     assert "combination of the" in town.x_label
 
 
 def test_the_binned_mean_shows_an_even_effect(result):
-    curve = binned(leftover(result, result.features.index("age")))
+    curve = binned(residual_pair(result, result.features.index("age")))
     middle = curve.mean[3:5].mean()
     assert curve.mean[0] > middle + 1
     assert curve.mean[-1] > middle + 1
@@ -233,10 +239,10 @@ def test_without_folds_there_is_nothing_fold_by_fold(splits, table):
 
 def test_many_classes_and_missing_leftovers_have_a_page(table):
     classes = assess(table.drop(columns="price"), "town", learner="linear")
-    assert "class " in leftover(classes, 0).y_label
+    assert "class " in residual_pair(classes, 0).y_label
     assert "<path" in page_of(classes)
     gains = assess(table, "price", learner="linear", methods=["loco"])
-    assert leftover(gains, 0) is None
+    assert residual_pair(gains, 0) is None
     assert "No leftovers to draw" in page_of(gains)
 
 

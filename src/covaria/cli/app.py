@@ -19,21 +19,28 @@ import typer
 from covaria.cli import complete as cli_complete
 from covaria.cli import config as cli_config
 from covaria.cli import datasets as cli_datasets
+from covaria.cli import efficiency as cli_efficiency
 from covaria.cli import paper as cli_paper
 from covaria.cli import report as cli_report
 from covaria.cli import stability as cli_stability
 from covaria.cli import study as cli_study
-from covaria.cli.efficiency import register
 from covaria.cli.options import (
+    Alpha,
     AsJson,
+    Clusters,
+    Drop,
+    Groups,
     Jobs,
     LearnerName,
     Methods,
     Quiet,
+    Seed,
     Splits,
+    TableFile,
     Target,
+    Task,
+    Weights,
     read_splits,
-    tell,
 )
 from covaria.errors import InputError, Interrupted, MissingExtra, StoreError, text_of, visible
 from covaria.execution.interrupts import INTERRUPTED, STOPPED, end, leave
@@ -41,6 +48,10 @@ from covaria.execution.terminal import shown_streams
 from covaria.tables.writing import make_room
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from covaria.assessment import Job
+    from covaria.nuisance.plan import Progress
     from covaria.results.result import Result
 
 DONE, BAD_INPUT, SOME_FAILED, MISSING_EXTRA, CANNOT_WRITE = 0, 2, 3, 4, 5
@@ -114,7 +125,7 @@ def _heard() -> Iterator[None]:
         yield  # who started us wants it otherwise
         return
 
-    def stop(*_: Any) -> None:
+    def stop(*_: object) -> None:
         clock = threading.Timer(GRACE, _give_up)
         clock.daemon = True
         clock.start()
@@ -176,19 +187,17 @@ _CONFIGURED: list[str] = []  # the words that a file of settings stands for
 
 @app.command(epilog=EXAMPLES)
 def assess(
-    table: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)],
+    table: TableFile,
     target: Target,
     learner: LearnerName = "auto",
     methods: Methods = "default",
     splits: Splits = "5",
     paper: Annotated[bool, typer.Option("--paper", help="The paper's mode: in sample.")] = False,
-    groups: Annotated[
-        Path | None, typer.Option(help='TOML: place = ["lat", "lon"] makes one feature of two.')
-    ] = None,
-    drop: Annotated[str, typer.Option(help="Columns to leave out, comma-separated.")] = "",
-    weights: Annotated[str | None, typer.Option(help="A column of sample weights.")] = None,
-    clusters: Annotated[str | None, typer.Option(help="A column of clusters of rows.")] = None,
-    task: Annotated[str, typer.Option(help="auto, regression or classification.")] = "auto",
+    groups: Groups = None,
+    drop: Drop = "",
+    weights: Weights = None,
+    clusters: Clusters = None,
+    task: Task = "auto",
     validity: Annotated[
         str, typer.Option(help="LOCO's null: conservative, zipper, split or signed_root.")
     ] = "conservative",
@@ -199,7 +208,7 @@ def assess(
             autocompletion=cli_complete.corrections,
         ),
     ] = "bh",
-    alpha: Annotated[float, typer.Option(help="The level after correction.")] = 0.05,
+    alpha: Alpha = 0.05,
     top: Annotated[
         int | None, typer.Option(help="Select this many, the strongest, whatever their p-value.")
     ] = None,
@@ -208,7 +217,7 @@ def assess(
     out: Annotated[
         Path | None, typer.Option(help="A folder for results.csv, results.json and report.html.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
+    seed: Seed = 0,
     jobs: Jobs = 1,
     dask: cli_study.Dask = None,
     quiet: Quiet = False,
@@ -381,7 +390,7 @@ class _Output:
 
 
 def _run(
-    frame: Any,
+    frame: pd.DataFrame,
     target: str,
     settings: dict[str, Any],
     notes: list[str],
@@ -406,7 +415,8 @@ def _run(
         output.say(note)
     with console.progress_bar(hidden=output.quiet or output.as_json) as progress:
         result = job.run(progress) if dask is None else _run_on_dask(job, dask, progress)
-    result = replace(result, about={**result.about, "command": _command(), "source": text_of(name)})
+    about = replace(result.about, command=_command(), source=text_of(name))
+    result = replace(result, about=about)
     if output.as_json:
         print(json.dumps(_document(result), allow_nan=False))
     else:
@@ -419,15 +429,14 @@ def _run(
         raise typer.Exit(SOME_FAILED)
 
 
-def _run_on_dask(job: Any, where: str, progress: Any) -> Result:
+def _run_on_dask(job: Job, where: str, progress: Progress | None) -> Result:
     from covaria.execution.clusters import on_dask
 
     with on_dask(where, max(2, job.n_jobs)) as executor:
-        result: Result = job.run(progress, executor)
-    return result
+        return job.run(progress, executor)
 
 
-def _document(result: Result) -> dict[str, Any]:
+def _document(result: Result) -> dict[str, object]:
     from covaria.report import summarize
 
     return {**summarize(result), "table": result.lines}
@@ -437,22 +446,7 @@ def _command() -> str:
     return text_of(shlex.join(["covaria", *sys.argv[1:], *_CONFIGURED]))
 
 
-def _assessed(
-    table: Path, target: str, drop: str, splits: str, quiet: bool = False, **settings: Any
-) -> Result:
-    """Return the result of a table; what was done to read it and progress go to stderr."""
-    from covaria.assessment import prepare
-    from covaria.cli import console
-    from covaria.tables.files import read_table, without_columns
-
-    frame, notes = read_table(table)
-    tell(notes, quiet)
-    job = prepare(without_columns(frame, drop), target, splits=read_splits(splits), **settings)
-    with console.progress_bar(hidden=quiet) as progress:
-        return job.run(progress)
-
-
-register(app, _assessed)
+cli_efficiency.register(app)
 cli_study.register(app)
 cli_paper.register(app)
 cli_datasets.register(app)

@@ -35,7 +35,7 @@ def find_config(given: Path | None) -> Path | None:
     return Path(NAME) if Path(NAME).is_file() else None
 
 
-def read_config(path: Path) -> dict[str, Any]:
+def read_config(path: Path) -> dict[str, object]:
     """Return what a configuration file says."""
     return read_toml(path)
 
@@ -45,7 +45,7 @@ def is_trusted(given: Path | None) -> bool:
     return given is not None or "COVARIA_CONFIG" in os.environ
 
 
-def check_places(given: Mapping[str, Any], path: Path) -> None:
+def check_places(given: Mapping[str, object], path: Path) -> None:
     """Raise where a file that was not named would write elsewhere or send the table away."""
     here = Path.cwd().resolve()
     for name, value in given.items():
@@ -84,7 +84,7 @@ def defaults(app: Any, found: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return given
 
 
-def _check_typed(found: Mapping[str, Any], path: Path) -> None:
+def _check_typed(found: Mapping[str, object], path: Path) -> None:
     for name, value in found.items():
         if name in TYPED_ONLY:
             raise InputError(f"{path}: --{name} lets Python run, so it has to be typed. Drop it.")
@@ -136,14 +136,14 @@ def _options(command: Any) -> dict[str, Any]:
     }
 
 
-def _word(value: Any) -> Any:
+def _word(value: object) -> object:
     """Return a value as it would be typed."""
     if isinstance(value, list):
         return ",".join(map(str, value))
     return value if isinstance(value, bool) else str(value)
 
 
-def typed(command: Any, given: Mapping[str, Any], words: list[str]) -> list[str]:
+def typed(command: object, given: Mapping[str, object], words: list[str]) -> list[str]:
     """Return the options that a file gave as words, but for those that were typed as well."""
     said = []
     for parameter in getattr(command, "params", []):

@@ -70,8 +70,8 @@ def print_verdict(result: Result) -> None:
 
 def _verdicts(result: Result) -> pd.DataFrame:
     """Return the verdicts of the clearest features with headings for people."""
-    level = f"{100 * result.about['confidence']:.0f}%"
-    adjusted = "p" if result.about["correction"] == "none" else "adj. p"
+    level = f"{100 * result.about.confidence:.0f}%"
+    adjusted = "p" if result.about.correction == "none" else "adj. p"
     return result.verdicts.head(TOP).rename(
         columns={m: f"{m} effect [{level}]" for m in result.scores}
         | {f"{m} p": f"{m} {adjusted}" for m in result.methods}
@@ -122,10 +122,10 @@ def _width(frame: pd.DataFrame, widest: int) -> int:
 
 def footnotes(result: Result, said: Iterable[str] = ()) -> Iterable[str]:
     """Yield what the effects mean, how well y is predicted, and the alerts not yet said."""
-    effects = [f"{name} effect = {result.about['effects'][name]}" for name in result.scores]
+    effects = [f"{name} effect = {result.about.effects[name]}" for name in result.scores]
     yield "; ".join(effects) + "."
-    if len(result.about["classes"]) == 2 and "gcm" in result.methods:
-        yield f"A positive correlation speaks for class '{short(result.about['classes'][1])}'."
+    if len(result.about.classes) == 2 and "gcm" in result.methods:
+        yield f"A positive correlation speaks for class '{short(result.about.classes[1])}'."
     full = result.quality.loc[result.quality["regression"] == "y given all", "r2"]
     if len(full):
         yield f"The learner explains {100 * max(0.0, full.iloc[0]):.0f}% of the target out of fold."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
         _show(rows)
 
 
-def _show(rows: list[dict[str, Any]]) -> None:
+def _show(rows: list[dict[str, object]]) -> None:
     """Print what fits on a line for each table, then where each comes from."""
     import pandas as pd
 

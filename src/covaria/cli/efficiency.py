@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from covaria.cli.options import AsJson, Jobs, LearnerName, Methods, Quiet, Splits, TableFile, Target
+from covaria.cli.options import (
+    AsJson,
+    Drop,
+    Jobs,
+    LearnerName,
+    Methods,
+    Quiet,
+    Seed,
+    Splits,
+    TableFile,
+    Target,
+    read_splits,
+    tell,
+)
 from covaria.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,121 +29,136 @@ if TYPE_CHECKING:
 
     from covaria.results.result import Result
 
-Drop = Annotated[str, typer.Option(help="Columns to leave out, comma-separated.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same numbers.")]
 Plot = Annotated[Path | None, typer.Option(help="Write a picture: .svg, .png or .pdf.")]
-Assessed = Callable[..., "Result"]
 
 
-def register(app: typer.Typer, assessed: Assessed) -> None:
-    """Add the commands; `assessed` reads a table and assesses it as `covaria assess` does."""
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(efficiency)
+    app.command()(plan)
+    app.command()(theory)
 
-    @app.command()
-    def efficiency(
-        table: TableFile,
-        target: Target,
-        learner: LearnerName = "boosting",
-        methods: Methods = "gcm,loco",
-        splits: Splits = "5",
-        drop: Drop = "",
-        bootstrap: Annotated[int, typer.Option(help="Draws; 0 takes the delta method.")] = 0,
-        plot: Plot = None,
-        seed: Seed = 0,
-        jobs: Jobs = 1,
-        quiet: Quiet = False,
-        as_json: AsJson = False,
-    ) -> None:
-        """Tell which test to trust for each column of TABLE, and how many rows the other needs.
 
-        Example: covaria efficiency listings.csv --target price --learner linear
-        """
-        from covaria.efficiencies import efficiency as compare
-        from covaria.plots.saving import make_place
+def efficiency(
+    table: TableFile,
+    target: Target,
+    learner: LearnerName = "boosting",
+    methods: Methods = "gcm,loco",
+    splits: Splits = "5",
+    drop: Drop = "",
+    bootstrap: Annotated[int, typer.Option(help="Draws; 0 takes the delta method.")] = 0,
+    plot: Plot = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Tell which test to trust for each column of TABLE, and how many rows the other needs.
 
-        make_place(plot)
-        result = assessed(
-            table, target, drop, splits, quiet or as_json,
-            learner=learner, methods=methods, seed=seed, n_jobs=jobs,
-        )  # fmt: skip
-        found = compare(result, bootstrap=bootstrap, seed=seed)
-        if plot is not None:
-            from covaria import plots
+    Example: covaria efficiency listings.csv --target price --learner linear
+    """
+    from covaria.efficiencies import efficiency as compare
+    from covaria.plots.saving import make_place
 
-            plots.save(plots.efficiencies(found), plot)
-        _show(found, as_json, ["feature", "method", "rival", "are", "low", "high", "assumption_a",
-                               "omnibus_p", "advice"])  # fmt: skip
+    make_place(plot)
+    result = _assessed(
+        table, target, drop, splits, quiet or as_json,
+        learner=learner, methods=methods, seed=seed, n_jobs=jobs,
+    )  # fmt: skip
+    found = compare(result, bootstrap=bootstrap, seed=seed)
+    if plot is not None:
+        from covaria import plots
 
-    @app.command()
-    def plan(
-        table: TableFile,
-        target: Target,
-        power: Annotated[float, typer.Option(help="The chance to find a feature.")] = 0.8,
-        alpha: Annotated[float, typer.Option(help="The level of a test.")] = 0.05,
-        correction: Annotated[str, typer.Option(help="none, bonferroni or bh.")] = "none",
-        learner: LearnerName = "boosting",
-        methods: Methods = "gcm,loco",
-        splits: Splits = "5",
-        drop: Drop = "",
-        plot: Plot = None,
-        seed: Seed = 0,
-        jobs: Jobs = 1,
-        quiet: Quiet = False,
-        as_json: AsJson = False,
-    ) -> None:
-        """Tell how many rows each test needs, taking TABLE as a pilot.
+        plots.save(plots.efficiencies(found), plot)
+    _show(found, as_json, ["feature", "method", "rival", "are", "low", "high", "assumption_a",
+                           "omnibus_p", "advice"])  # fmt: skip
 
-        Example: covaria plan pilot.csv --target y --power .8
-        """
-        from covaria.efficiencies import plan as rows_needed
-        from covaria.efficiencies import power_at
-        from covaria.plots.saving import make_place
 
-        make_place(plot)
-        result = assessed(
-            table, target, drop, splits, quiet or as_json,
-            learner=learner, methods=methods, seed=seed, n_jobs=jobs,
-        )  # fmt: skip
-        found = rows_needed(result, power=power, alpha=alpha, correction=correction)
-        if plot is not None:
-            from covaria import plots
+def plan(
+    table: TableFile,
+    target: Target,
+    power: Annotated[float, typer.Option(help="The chance to find a feature.")] = 0.8,
+    alpha: Annotated[float, typer.Option(help="The level of a test.")] = 0.05,
+    correction: Annotated[str, typer.Option(help="none, bonferroni or bh.")] = "none",
+    learner: LearnerName = "boosting",
+    methods: Methods = "gcm,loco",
+    splits: Splits = "5",
+    drop: Drop = "",
+    plot: Plot = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Tell how many rows each test needs, taking TABLE as a pilot.
 
-            sizes = sorted({int(10 ** (k / 8)) for k in range(8, 49)})
-            curves = power_at(result, sizes, alpha=alpha, correction=correction)
-            plots.save(plots.power_curves(curves, power=power), plot)
-        _show(found, as_json, list(found.columns))
+    Example: covaria plan pilot.csv --target y --power .8
+    """
+    from covaria.efficiencies import plan as rows_needed
+    from covaria.efficiencies import power_at
+    from covaria.plots.saving import make_place
 
-    @app.command()
-    def theory(
-        what: Annotated[
-            str, typer.Argument(help="linear; a scenario (a to f, or its name); or errata.")
-        ],
-        number: Annotated[int | None, typer.Argument(help="Of an erratum.")] = None,
-        beta: Annotated[float | None, typer.Option(help="The coefficient.")] = None,
-        sigma: Annotated[float | None, typer.Option(help="The sd of the noise.")] = None,
-        rho: Annotated[float | None, typer.Option(help="The correlation of two features.")] = None,
-        df: Annotated[float | None, typer.Option(help="Degrees of freedom, scenario f.")] = None,
-        link: Annotated[str | None, typer.Option(help="sigmoid or gaussian, scenario d.")] = None,
-        plot: Plot = None,
-        as_json: AsJson = False,
-    ) -> None:
-        """Tell what the theorems say: importance, variability and efficiency of each test.
+    make_place(plot)
+    result = _assessed(
+        table, target, drop, splits, quiet or as_json,
+        learner=learner, methods=methods, seed=seed, n_jobs=jobs,
+    )  # fmt: skip
+    found = rows_needed(result, power=power, alpha=alpha, correction=correction)
+    if plot is not None:
+        from covaria import plots
 
-        Example: covaria theory linear --beta 1 --sigma 1 --rho .5
-        """
-        from covaria.efficiencies import theory as theorems
+        sizes = sorted({int(10 ** (k / 8)) for k in range(8, 49)})
+        curves = power_at(result, sizes, alpha=alpha, correction=correction)
+        plots.save(plots.power_curves(curves, power=power), plot)
+    _show(found, as_json, list(found.columns))
 
-        if what == "errata":
-            _show(theorems.errata(number), as_json, ["number", "claim", "paper", "truth"])
-            return
-        settings = {"beta": beta, "noise": sigma, "rho": rho, "df": df, "link": link}
-        given = {name: value for name, value in settings.items() if value is not None}
-        found = theorems.table(_model(what, given))
-        if plot is not None:
-            from covaria import plots
 
-            plots.save(plots.theory_bars(found), plot)
-        _show(found, as_json, ["feature", "psi_gcm", "rv_gcm", "psi_loco", "rv_loco", "psi_drop",
-                               "rv_drop", "are_gcm_loco", "are_loco_drop", "A_ratio"])  # fmt: skip
+def theory(
+    what: Annotated[
+        str, typer.Argument(help="linear; a scenario (a to f, or its name); or errata.")
+    ],
+    number: Annotated[int | None, typer.Argument(help="Of an erratum.")] = None,
+    beta: Annotated[float | None, typer.Option(help="The coefficient.")] = None,
+    sigma: Annotated[float | None, typer.Option(help="The sd of the noise.")] = None,
+    rho: Annotated[float | None, typer.Option(help="The correlation of two features.")] = None,
+    df: Annotated[float | None, typer.Option(help="Degrees of freedom, scenario f.")] = None,
+    link: Annotated[str | None, typer.Option(help="sigmoid or gaussian, scenario d.")] = None,
+    plot: Plot = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what the theorems say: importance, variability and efficiency of each test.
+
+    Example: covaria theory linear --beta 1 --sigma 1 --rho .5
+    """
+    from covaria.efficiencies import theory as theorems
+
+    if what == "errata":
+        _show(theorems.errata(number), as_json, ["number", "claim", "paper", "truth"])
+        return
+    settings = {"beta": beta, "noise": sigma, "rho": rho, "df": df, "link": link}
+    given = {name: value for name, value in settings.items() if value is not None}
+    found = theorems.table(_model(what, given))
+    if plot is not None:
+        from covaria import plots
+
+        plots.save(plots.theory_bars(found), plot)
+    _show(found, as_json, ["feature", "psi_gcm", "rv_gcm", "psi_loco", "rv_loco", "psi_drop",
+                           "rv_drop", "are_gcm_loco", "are_loco_drop", "A_ratio"])  # fmt: skip
+
+
+def _assessed(
+    table: Path, target: str, drop: str, splits: str, quiet: bool, **settings: Any
+) -> Result:
+    """Return the result of a table; what was done to read it and progress go to stderr."""
+    from covaria.assessment import prepare
+    from covaria.cli import console
+    from covaria.tables.files import read_table, without_columns
+
+    frame, notes = read_table(table)
+    tell(notes, quiet)
+    job = prepare(without_columns(frame, drop), target, splits=read_splits(splits), **settings)
+    with console.progress_bar(hidden=quiet) as progress:
+        return job.run(progress)
 
 
 def _model(what: str, given: dict[str, Any]) -> Any:
@@ -156,17 +183,15 @@ def _model(what: str, given: dict[str, Any]) -> Any:
 def _show(found: pd.DataFrame, as_json: bool, columns: list[str]) -> None:
     """Print a table for people, or all of it as JSON."""
     from covaria.cli import console
-    from covaria.results.result import cells
+    from covaria.results.result import lines_of
 
     if as_json:
-        values = {str(name): cells(column) for name, column in found.items()}
-        rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
-        print(json.dumps(rows, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(lines_of(found), ensure_ascii=False, allow_nan=False))
         return
     console.print_table(found[columns].map(_readable), widest=100)
 
 
-def _readable(value: Any) -> Any:
+def _readable(value: object) -> object:
     if not isinstance(value, float):
         return value
     return "—" if value != value else "∞" if value == float("inf") else f"{value:.4g}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -37,9 +37,19 @@ Splits = Annotated[str, typer.Option(help="5: cross-fit; 0.33: hold out a third;
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict only.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same numbers.")]
+Drop = Annotated[str, typer.Option(help="Columns to leave out, comma-separated.")]
+Groups = Annotated[
+    Path | None, typer.Option(help='TOML: place = ["lat", "lon"] makes one feature of two.')
+]
+Weights = Annotated[str | None, typer.Option(help="A column of sample weights.")]
+Clusters = Annotated[str | None, typer.Option(help="A column of clusters of rows.")]
+Task = Annotated[str, typer.Option(help="auto, regression or classification.")]
+Alpha = Annotated[float, typer.Option(help="The level after correction.")]
+Page = Annotated[Path | None, typer.Option(help="Where the HTML page goes.")]
 
 
-def read_splits(text: str) -> Any:
+def read_splits(text: str) -> str | float:
     """Return what --splits says: a number of folds, a share, or 'none'."""
     if text == "none":
         return text

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from covaria.cli.options import AsJson, Jobs
+from covaria.cli.options import AsJson, Jobs, Seed
 from covaria.cli.study import Dask, Quiet, progress, stopping_at
 from covaria.errors import InputError, short
 from covaria.tables.writing import make_room, write_text
@@ -45,7 +45,7 @@ def paper(
     ),
     jobs: Jobs = 1,
     dask: Dask = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
+    seed: Seed = 0,
     repeats: Annotated[
         int | None, typer.Option(help="So many repeats at most; the rest another time.")
     ] = None,
@@ -88,9 +88,7 @@ def paper(
                     print(f"covaria: {figure.name} is left out: {error}", file=sys.stderr)
                     continue
                 made[each][figure.name] = found
-                kept = None if results else _fuller(out, figure, each, found)
-                with _of_results(figure.name, results):
-                    _write(figure.name, each, found, out, picture, quick=kept is not None)
+                kept = _kept(run, figure, each, found, picture)
                 if not as_json:
                     _say(figure.name, each, found, fast, kept)
             _keep(run, out, results)
@@ -98,6 +96,14 @@ def paper(
         print(json.dumps(_document(made), ensure_ascii=False))
     if name == "all":
         _page(page, out, made, again, quiet=as_json, keep_fuller=results is None)
+
+
+def _kept(run: Run, figure: Figure, mode: str, made: Made, picture: str) -> list[int] | None:
+    """Write a figure, and return the size of a fuller one that is there and stays."""
+    kept = None if run.results else _fuller(run.folder, figure, mode, made)
+    with _of_results(figure.name, run.results):
+        _write(figure.name, mode, made, run.folder, picture, quick=kept is not None)
+    return kept
 
 
 def _check(mode: str, picture: str, repeats: int | None, seed: int) -> None:
@@ -255,7 +261,7 @@ def _list(known: Any, as_json: bool) -> None:
     print(plain_table(pd.DataFrame(rows), widest=100))
 
 
-def _document(made: dict[str, dict[str, Made]]) -> list[dict[str, Any]]:
+def _document(made: dict[str, dict[str, Made]]) -> list[dict[str, object]]:
     return [
         {"figure": name, "mode": mode, "repeats": found.runs, "claim": claim.text,
          "found": claim.numbers, "verdict": claim.verdict}
@@ -270,10 +276,10 @@ def _page(
 ) -> None:
     """Write all claims on one page; a quick run does not replace the page of the full study."""
     from covaria.paper import figures
-    from covaria.paper.page import page, write_page
+    from covaria.paper.page import has_quick, page, write_page
 
     text = page(made, figures(), command)
-    quick = keep_fuller and "a quick run with few repeats" in text
+    quick = keep_fuller and has_quick(made, figures())
     if not write_page(path, text, keep_fuller=quick):
         path = out / path.name
         write_page(path, text, keep_fuller=False)

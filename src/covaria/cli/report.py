@@ -73,7 +73,7 @@ def _showing(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> object:
     from covaria.results.result import Result
 
     if not path.is_file():
@@ -99,7 +99,7 @@ def _drawn(result: Any, kind: str, method: str | None, feature: str | None) -> A
     return getattr(plots, kind)(result)
 
 
-def _say(facts: dict[str, Any], quiet: bool, as_json: bool) -> None:
+def _say(facts: dict[str, object], quiet: bool, as_json: bool) -> None:
     if as_json:
         print(json.dumps(facts))
     elif not quiet:

@@ -9,7 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from covaria.cli.options import AsJson, Jobs, Quiet, Splits, read_splits, tell
+from covaria.cli.options import (
+    Alpha,
+    AsJson,
+    Clusters,
+    Drop,
+    Groups,
+    Jobs,
+    Page,
+    Quiet,
+    Seed,
+    Splits,
+    Task,
+    Weights,
+    read_splits,
+    tell,
+)
 from covaria.errors import InputError, did_you_mean, short
 from covaria.tables.writing import make_room
 
@@ -31,9 +46,9 @@ MethodNames = Annotated[str, typer.Option("--methods", "-m", help="Names, comma-
 Paper = Annotated[bool, typer.Option("--paper", help="The paper's mode.")]
 # One of the files that `covaria stability --out` writes.
 STABILITY_FILE = "stability.csv"
-Groups = Annotated[
-    Path | None, typer.Option(help='TOML: place = ["lat", "lon"] makes one feature of two.')
-]
+Folds = Annotated[int, typer.Option(help="Select on the training part of each.")]
+Threshold = Annotated[float, typer.Option(help="Share of parts of a stable feature.")]
+Correction = Annotated[str, typer.Option(help="bh, by, holm, bonferroni or none.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -48,23 +63,23 @@ def stability(
     learners: Learners = "auto",
     methods: MethodNames = "default",
     paper: Paper = False,
-    folds: Annotated[int, typer.Option(help="Select on the training part of each.")] = 5,
+    folds: Folds = 5,
     splits: Splits = "5",
-    threshold: Annotated[float, typer.Option(help="Share of parts of a stable feature.")] = 0.8,
+    threshold: Threshold = 0.8,
     scheme: Annotated[str, typer.Option(help="folds or half_samples.")] = "folds",
     pairs: Annotated[int, typer.Option(help="Pairs of halves, with half_samples.")] = 50,
-    drop: Annotated[str, typer.Option(help="Columns to leave out, comma-separated.")] = "",
+    drop: Drop = "",
     groups: Groups = None,
-    weights: Annotated[str | None, typer.Option(help="A column of sample weights.")] = None,
-    clusters: Annotated[str | None, typer.Option(help="A column of clusters of rows.")] = None,
-    correction: Annotated[str, typer.Option(help="bh, by, holm, bonferroni or none.")] = "bh",
-    alpha: Annotated[float, typer.Option(help="The level after correction.")] = 0.05,
-    task: Annotated[str, typer.Option(help="auto, regression or classification.")] = "auto",
+    weights: Weights = None,
+    clusters: Clusters = None,
+    correction: Correction = "bh",
+    alpha: Alpha = 0.05,
+    task: Task = "auto",
     out: Annotated[
         Path | None, typer.Option(help="A folder for a table and results.json a learner.")
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Where the HTML page goes.")] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
+    report: Page = None,
+    seed: Seed = 0,
     jobs: Jobs = 1,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -105,22 +120,22 @@ def refit(
     learners: Learners = "auto",
     methods: MethodNames = "default",
     paper: Paper = False,
-    folds: Annotated[int, typer.Option(help="Select on the training part of each.")] = 5,
+    folds: Folds = 5,
     splits: Splits = "5",
-    threshold: Annotated[float, typer.Option(help="Share of parts of a stable feature.")] = 0.8,
+    threshold: Threshold = 0.8,
     seeds: Annotated[int, typer.Option(help="How many ways to draw the folds.")] = 1,
-    drop: Annotated[str, typer.Option(help="Columns to leave out, comma-separated.")] = "",
+    drop: Drop = "",
     groups: Groups = None,
-    weights: Annotated[str | None, typer.Option(help="A column of sample weights.")] = None,
-    clusters: Annotated[str | None, typer.Option(help="A column of clusters of rows.")] = None,
-    correction: Annotated[str, typer.Option(help="bh, by, holm, bonferroni or none.")] = "bh",
-    alpha: Annotated[float, typer.Option(help="The level after correction.")] = 0.05,
-    task: Annotated[str, typer.Option(help="auto, regression or classification.")] = "auto",
+    weights: Weights = None,
+    clusters: Clusters = None,
+    correction: Correction = "bh",
+    alpha: Alpha = 0.05,
+    task: Task = "auto",
     out: Annotated[
         Path | None, typer.Option(help="A folder for the tables, results.json and a picture.")
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Where the HTML page goes.")] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
+    report: Page = None,
+    seed: Seed = 0,
     jobs: Jobs = 1,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -157,7 +172,7 @@ def _asked(
     from covaria.tables.files import read_groups, without_columns
 
     frame, target, known, notes = _table(table, target)
-    together: Any = clusters
+    together: object = clusters
     if known is not None and not paper and clusters is None:
         together = known
         notes = [f"Rows that depend on each other stand in {known.max() + 1:,} clusters."]

@@ -221,7 +221,7 @@ def resume_command(
 
 def _standing(
     found: Standing, failed_fits: int, shard: tuple[int, int], store: Path
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "store": str(store),
         "tasks": found.total,
@@ -254,7 +254,7 @@ def _tell(
 def stopping_at(command: str) -> Iterator[None]:
     """Turn Ctrl-C, or a scheduler's request to end, into a sentence with the way to go on."""
 
-    def stop(*_: Any) -> None:
+    def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     # A shell that starts a command with & has it ignore SIGINT; a study listens all the same.

@@ -18,7 +18,9 @@ from covaria.datasets.places import content, find
 from covaria.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 __all__ = [
     "ALIASES",
@@ -82,7 +84,7 @@ def groups(name: str) -> dict[str, list[str]]:
     return {group: list(columns) for group, columns in entry(name).groups.items()}
 
 
-def clusters(name: str, X: pd.DataFrame) -> Any:
+def clusters(name: str, X: pd.DataFrame) -> NDArray[np.integer] | None:
     """Return a number per row of a table, shared by rows that depend on each other; None if none.
 
     The gas turbine's rows are hours in the order of time: a week of them is one cluster. Copies
@@ -97,7 +99,7 @@ def clusters(name: str, X: pd.DataFrame) -> Any:
     return _numbered(X, list(X.columns))
 
 
-def alike(name: str, X: pd.DataFrame) -> Any:
+def alike(name: str, X: pd.DataFrame) -> NDArray[np.integer] | None:
     """Return a number per row, shared by rows that seem to come from one place; None if unknown.
 
     Boston's tracts that agree on taxes, schools and zones are 78 towns, more or less: 132 of the
@@ -108,13 +110,13 @@ def alike(name: str, X: pd.DataFrame) -> Any:
     return _numbered(X, telling) if telling else None
 
 
-def _numbered(X: pd.DataFrame, columns: list[str]) -> Any:
+def _numbered(X: pd.DataFrame, columns: list[str]) -> NDArray[np.integer] | None:
     if not X.duplicated(columns).any():
         return None
     return X.groupby(columns, sort=False).ngroup().to_numpy()
 
 
-def listing() -> list[dict[str, Any]]:
+def listing() -> list[dict[str, object]]:
     """Return every table with its provenance, and where it lies on this machine."""
     rows = []
     for known in ENTRIES.values():

@@ -10,8 +10,9 @@ import urllib.request
 import zipfile
 import zlib
 from collections.abc import Callable
-from http.client import HTTPException
-from typing import Any
+from http.client import HTTPException, HTTPMessage
+from typing import IO, Any
+from urllib.request import Request
 
 from covaria.errors import short
 
@@ -34,7 +35,9 @@ class DownloadError(Exception):
 class NeverLess(urllib.request.HTTPRedirectHandler):
     """Follow redirects, but not from https to http; anything else urllib refuses itself."""
 
-    def http_error_302(self, req: Any, fp: Any, code: int, msg: str, headers: Any) -> Any:
+    def http_error_302(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage
+    ) -> object:
         try:
             return super().http_error_302(req, fp, code, msg, headers)
         except (ValueError, DownloadError):  # an address that is none, or less
@@ -44,8 +47,8 @@ class NeverLess(urllib.request.HTTPRedirectHandler):
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
     def redirect_request(
-        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
-    ) -> Any:
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
         if req.full_url.startswith("https:") and not newurl.startswith("https:"):
             raise DownloadError(f"it redirects to {newurl}, which is not encrypted")
         return super().redirect_request(req, fp, code, msg, headers, newurl)

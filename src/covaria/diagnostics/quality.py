@@ -55,7 +55,7 @@ def quality_table(
     names = {name: j for j, name in enumerate(fitted[0].data.names)}
     for (regression, feature), values in _explained(fitted).items():
         j, r2 = names.get(feature, -1), float(np.median(values))
-        row: dict[str, Any] = {
+        row: dict[str, object] = {
             "regression": regression,
             "feature": feature,
             "learner": _learner_of(fitted[0], regression, j, learner),
@@ -76,7 +76,7 @@ def quality_table(
             row["leftover_p"] = float((left.x_p if of_x else left.y_p)[j])
             row["bias"] = float(left.bias[j])
         if regression == "x given rest":
-            row["learning_curve_gap"] = learning_curve_gap(fitted[0], j, 1 - r2)
+            row["learning_curve_gap"] = learning_curve_gap(fitted[0], j)
             row["fold_ratio"] = fold_ratio(fitted[0], j)
             row["outlier_share"] = outlier_share(fitted[0], j)
             row["kind"], row["alarm"] = _warning(row, fitted[0], left, j)
@@ -88,26 +88,13 @@ def quality_table(
     return Quality(rows, columns=COLUMNS)
 
 
-def learning_curve_gap(residuals: Residuals, j: int, loss: float) -> float:
-    """Return the share of what is left of a feature that more rows would take away.
+def learning_curve_gap(residuals: Residuals, j: int, *, of_y: bool = False) -> float:
+    """Return the share of what is left of a feature, or of y without it, that more rows would take.
 
-    The learner chosen erred by more when it learned from fewer rows. If the excess over the error
-    of the truth falls like one over the rows, the two errors say how much of it remains.
+    It comes from models that learned from half the rows; NaN where there are none.
     """
-    choices = residuals.choices
-    if choices is None or not choices.n_rows or residuals.n_train == 0 or not loss > 0:
-        return np.nan
-    more = residuals.n_train / choices.n_rows - 1
-    drop = choices.errors.get(j, np.nan) / loss - 1
-    return float(np.clip(drop / more, 0.0, 1.0)) if more > 0 and np.isfinite(drop) else np.nan
-
-
-def learning_curve_gap_of_y(residuals: Residuals) -> float:
-    """Return the share of what is left of y that more rows would take away."""
-    if "loss_given_all" not in residuals.arrays:
-        return np.nan
-    loss = residuals.arrays["loss_given_all"]
-    return learning_curve_gap(residuals, -1, float(np.average(loss, weights=residuals.weights)))
+    curves = residuals.learning_curves
+    return np.nan if curves is None else float(curves[j, int(of_y)])
 
 
 def missed_in_common(residuals: Residuals, left: Leftover, j: int) -> float:
@@ -118,7 +105,7 @@ def missed_in_common(residuals: Residuals, left: Leftover, j: int) -> float:
     """
     if left.f is None or left.f_p is None or not left.f_p[j] < SURE:
         return 0.0
-    of_y = max(float(left.y[j]), np.nan_to_num(learning_curve_gap_of_y(residuals)))
+    of_y = max(float(left.y[j]), np.nan_to_num(learning_curve_gap(residuals, j, of_y=True)))
     return float(np.sqrt(len(residuals.rows) * left.f[j] * of_y))
 
 
@@ -191,8 +178,10 @@ def _warning(
     is_seen = max(left.x_p[j], left.y_p[j]) < SUSPECT or left.bias_p[j] < SHARED
     is_shifted = abs(left.bias[j]) >= SHIFTED and is_seen
     if is_poor or is_shifted:
-        told = f"The regression of {name} on the rest is poor: its p-values may be too small."
-        return POORLY, told
+        return POORLY, (
+            f"The regression of {name} on the other features is poor: its p-values may be too "
+            "small."
+        )
     if missed_in_common(residuals, left, j) >= IN_COMMON:
         return POORLY, (
             f"The regressions of PCM's function of {name} and of y are poor: its p-values may be "

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from covaria.inference.tests import normal_p, standard_error
 from covaria.learners import Auto, Boosting
 from covaria.learners.estimators.kernel import Scale
+from covaria.nuisance.extrapolation import PRODUCT
 from covaria.nuisance.fit import by_task, run
 from covaria.nuisance.plan import Plan, Task
-from covaria.nuisance.residuals import PRODUCT, Residuals
+from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import Fold, in_parts
 from covaria.randomness import stream
 from covaria.tables.dataset import Rows, of_all_classes

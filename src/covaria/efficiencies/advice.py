@@ -16,7 +16,7 @@ from covaria.efficiencies.empirical import (
     UNDEFINED,
     Assumption,
     Estimate,
-    Leftovers,
+    FeatureResiduals,
     assumption_a,
     debiased_efficiency,
     interval,
@@ -83,7 +83,7 @@ def efficiency(
     lines = {(line["method"], line["feature"]): line for line in result.lines}
     rows = []
     for j, feature in enumerate(result.features):
-        left = _leftovers(result, j)
+        left = _residuals(result, j)
         assumption = NO_ASSUMPTION if left is None else assumption_a(left, confidence=confidence)
         for pair in combinations(tests, 2):
             both = [lines[method, feature] for method in pair]
@@ -100,33 +100,33 @@ def efficiency(
     return pd.DataFrame(rows)
 
 
-def _leftovers(result: Result, j: int) -> Leftovers | None:
+def _residuals(result: Result, j: int) -> FeatureResiduals | None:
     """Return what a feature's models left, where it owns one column and y is a number."""
-    columns = result.about["columns"][j]
+    columns = result.about.columns[j]
     needed = ("x_given_rest", "y_given_rest", "y_given_all")
     known = all(name in result.residuals for name in needed)
-    if len(columns) != 1 or not known or result.about["task"] != "regression":
+    if len(columns) != 1 or not known or result.about.task != "regression":
         return None
     x, rest, full = (result.residuals[name] for name in needed)
-    return Leftovers(x[:, columns[0]], rest[:, j], full)
+    return FeatureResiduals(x[:, columns[0]], rest[:, j], full)
 
 
 def _influence(
-    result: Result, pair: tuple[str, str], scores: list[Array], left: Leftovers | None
+    result: Result, pair: tuple[str, str], scores: list[Array], left: FeatureResiduals | None
 ) -> Array:
     """Return what each row adds to the logarithm of an efficiency."""
-    if left is not None and pair == ("gcm", "loco") and not result.about["weighted"]:
+    if left is not None and pair == ("gcm", "loco") and not result.about.weighted:
         return left.log_efficiency_influence()
     ours, rival = scores
     return log_variability_influence(rival) - log_variability_influence(ours)
 
 
 def _is_two_sided(result: Result, method: str) -> bool:
-    return bool(result.about["methods"][method] == "two-sided")
+    return bool(result.about.methods[method] == "two-sided")
 
 
 def _compared(
-    result: Result, pair: tuple[str, str], both: list[dict[str, Any]], scores: list[Array]
+    result: Result, pair: tuple[str, str], both: list[dict[str, object]], scores: list[Array]
 ) -> float:
     """Return the relative efficiency of the first of a pair, NaN where neither sees anything."""
     if all(line["status"] != "ok" for line in both):
@@ -179,7 +179,7 @@ def _label(name: str) -> str:
 
 def _in_words(
     pair: tuple[str, str],
-    both: list[dict[str, Any]],
+    both: list[dict[str, object]],
     estimate: Estimate,
     assumption: Assumption,
     heavy: bool,

@@ -114,7 +114,7 @@ def _resampled_means(influence: Array, draws: int, rng: Generator) -> Array:
 
 
 @dataclass(frozen=True)
-class Leftovers:
+class FeatureResiduals:
     """What one feature's models left: of x_j, of y without it, and of y with all features.
 
     The means of GCM's and LOCO's scores do not feel small errors of the fitted regressions, but
@@ -165,7 +165,7 @@ class Assumption:
     noisy: float
 
 
-def assumption_a(left: Leftovers, *, confidence: float = 0.95) -> Assumption:
+def assumption_a(left: FeatureResiduals, *, confidence: float = 0.95) -> Assumption:
     """Return Assumption (A) of a feature, with the noise that the learner leaves out of fold."""
     x, noise, effect = left.x, left.noise, left.effect
     parts = np.array([x * effect, x**2, effect**2, effect**4, (x * effect) ** 2, noise**2])

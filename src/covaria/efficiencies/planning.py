@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -102,25 +102,19 @@ def plan(
     power, alpha = between_0_and_1("power", power), between_0_and_1("alpha", alpha)
     confidence = confidence_level(confidence)
     tests = _tests(source, methods, splits, confidence)
-    rows = []
-    for test in tests:
-        level = _level(tests, test.method, alpha, correction)
-        needed, low, high = (
-            rows_for(test, variability, power=power, level=level)
-            for variability in (test.variability, test.low, test.high)
-        )
-        rows.append(
-            {
-                "method": test.method,
-                "feature": test.feature,
-                "rows": needed,
-                "low": low,
-                "high": high,
-                "power": power,
-                "level": level,
-            }
-        )
+    levels = (_level(tests, test.method, alpha, correction) for test in tests)
+    rows = [_needed(test, power, level) for test, level in zip(tests, levels, strict=True)]
     return pd.DataFrame(rows)
+
+
+def _needed(test: Planned, power: float, level: float) -> dict[str, str | float]:
+    """Return a row of the plan: the rows that one test needs, with their interval."""
+    rows, low, high = (
+        rows_for(test, variability, power=power, level=level)
+        for variability in (test.variability, test.low, test.high)
+    )
+    of = {"method": test.method, "feature": test.feature}
+    return {**of, "rows": rows, "low": low, "high": high, "power": power, "level": level}
 
 
 def power_at(
@@ -143,8 +137,8 @@ def power_at(
     import pandas as pd
 
     alpha, given = between_0_and_1("alpha", alpha), plain_all(n_rows)
-    several = isinstance(given, Iterable) and not isinstance(given, (str, bytes))
-    sizes = [plain(size) for size in given] if several else [given]
+    is_one = not isinstance(given, Iterable) or isinstance(given, (str, bytes))
+    sizes = [plain(size) for size in cast(Iterable[int], [given] if is_one else given)]
     if not sizes or not all(is_whole(size) and 0 < size <= MOST_ROWS for size in sizes):
         raise InputError(f"n_rows={shown(n_rows)} must be a number of rows, or several.")
     tests = _tests(source, methods, splits, 0.95)
@@ -217,7 +211,7 @@ def _level(tests: Sequence[Planned], method: str, alpha: float, correction: str)
 
 
 def _tests(
-    source: Any, methods: Sequence[str], splits: float | int, confidence: float
+    source: object, methods: Sequence[str], splits: float | int, confidence: float
 ) -> list[Planned]:
     if isinstance(source, Result):
         return _of_pilot(source, confidence)
@@ -232,10 +226,10 @@ def _of_pilot(result: Result, confidence: float) -> list[Planned]:
     """Return what each test of a pilot says of each feature."""
     if not result.scores:
         raise InputError("This result holds no test to plan for; assess with methods=['gcm'].")
-    tested = result.about["n_tested"] / result.about["n_rows"]
+    tested = result.about.n_tested / result.about.n_rows
     tests = []
     for method, scores in result.scores.items():
-        two_sided = bool(result.about["methods"][method] == "two-sided")
+        two_sided = bool(result.about.methods[method] == "two-sided")
         for j, feature in enumerate(result.features):
             own = scores[:, j]
             strength = signal(own, two_sided=two_sided)

@@ -6,9 +6,8 @@ piece is integrated as a polynomial.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -352,7 +351,7 @@ def _extrapolated(found: Array, power: float) -> float:
     return float(rows[int(np.argmin(settled))][-1])
 
 
-def chunks(n_rows: int, n_nodes: int) -> Any:
+def chunks(n_rows: int, n_nodes: int) -> Iterator[slice]:
     """Yield slices of rows that keep an array of rows × nodes small."""
     size = max(1, int(1_500_000 // max(n_nodes, 1)))
     return (slice(start, start + size) for start in range(0, n_rows, size))

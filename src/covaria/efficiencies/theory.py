@@ -8,7 +8,7 @@ where the paper and the numbers part.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from covaria.efficiencies import formulas
 from covaria.efficiencies.errata import errata
@@ -93,7 +93,7 @@ def table(
     return pd.DataFrame(rows)
 
 
-def _named(features: Any) -> list[str]:
+def _named(features: object) -> list[str]:
     features = plain_all(features)
     features = [features] if isinstance(features, str) else features
     if not isinstance(features, Sequence) or not features:

@@ -54,6 +54,12 @@ def standard_error(scores: Array, clusters: Whole | None = None) -> Array:
     return np.asarray(np.sqrt(count / (count - 1) * np.square(sums).sum(axis=0)) / len(scores))
 
 
+def stretched(scores: Array, factor: Array | float) -> Array:
+    """Return scores so many times as far from their mean, which stays."""
+    mean = scores.mean(axis=0)
+    return scores if np.all(factor == 1) else np.asarray(mean + factor * (scores - mean))
+
+
 def covariance(scores: Array, clusters: Whole | None = None) -> Array:
     """Return the covariance of the scores' means; rows of a cluster may depend on each other."""
     centred = scores - scores.mean(axis=0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from covaria.learners.estimators import Model
 from covaria.learners.policy import AutoPolicy as AutoPolicy
 from covaria.options.checks import plain_all, shown
 from covaria.options.naming import read_call, with_settings
+
+if TYPE_CHECKING:
+    from covaria.learners.estimators.wrapped import Fits
 
 # A larger setting is a slip: more trees than this fill the memory.
 LARGEST, MOST = 1e100, 1_000_000
@@ -76,7 +79,7 @@ class Learner:
     def check(self, *, n_classes: int, weighted: bool) -> None:
         """Raise a sentence where this learner cannot serve."""
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """Return the settings as plain values."""
         plain = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
         return {"name": self.name, **plain}
@@ -304,7 +307,7 @@ class Network(Learner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given: Any = self.hidden
+        given: object = self.hidden
         width = tuple(given) if isinstance(given, (list, tuple)) else (given,)
         if not width or not all(is_whole(one) and 1 <= one <= MOST for one in width):
             raise InputError(
@@ -367,8 +370,8 @@ class Estimator(Learner):
 
     name: ClassVar[str] = "estimator"
     about: ClassVar[str] = "any scikit-learn estimator or pipeline (in Python)"
-    y: Any
-    x: Any = None
+    y: Fits
+    x: Fits | None = None
     frames: bool | None = None
 
     def __post_init__(self) -> None:
@@ -395,7 +398,7 @@ class Estimator(Learner):
         return all(takes_gaps(estimator) for estimator in self._given)
 
     @property
-    def _given(self) -> list[Any]:
+    def _given(self) -> list[Fits]:
         return [estimator for estimator in (self.y, self.x) if estimator is not None]
 
     @property
@@ -455,7 +458,7 @@ class Estimator(Learner):
         chosen = self.x if fit.of_feature and self.x is not None else self.y
         return WrappedEstimator(chosen, seed=fit.seed, n_classes=fit.n_classes, names=fit.names)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """Return the estimator as text."""
         return {"name": self.name, "estimator": repr(self)}
 
@@ -535,7 +538,7 @@ LEARNERS: dict[str, type[Learner]] = {
 }
 
 
-def get_learner(given: Any) -> Learner:
+def get_learner(given: object) -> Learner:
     """Return the learner that a name, a value or a scikit-learn estimator stands for.
 
     >>> get_learner("boosting(trees=200)")
@@ -552,7 +555,7 @@ def get_learner(given: Any) -> Learner:
             f"learner={shown(given)} is neither a name ({', '.join(LEARNERS)}) nor an object "
             "with fit and predict."
         )
-    return Estimator(given)
+    return Estimator(cast("Fits", given))
 
 
 def _named(text: str) -> Learner:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TypeVar
 
 VALIDITY = "docs/validity.md: nulls that are rejected without it"
+T = TypeVar("T")
 COST = "cost: beyond it the candidate would take longer than all others together"
 
 
-def _set(value: Any, evidence: str) -> Any:
+def _set(value: T, evidence: str) -> T:
     """Return a field with its default and the evidence for it."""
-    return field(default=value, metadata={"evidence": evidence})
+    found: T = field(default=value, metadata={"evidence": evidence})
+    return found
 
 
 @dataclass(frozen=True)
@@ -21,14 +23,12 @@ class AutoPolicy:
     worth              a later candidate has to have an error smaller by this share
     learned            a target can be predicted where the mean's error is larger by this share
     predictable        a feature is predictable from the others where it is larger by this share
-    lenient            a learner that shrinks less may have an error larger by this share
+    together           two learners serve on average where the error is smaller by this share
     most_rows          learners are compared on at most so many training rows
     most_curves        columns up to which splines choose their smoothing (GCV)
-    most_paired        columns up to which surfaces of pairs are tried
     most_waves         columns up to which curves of many waves, and all products, are tried
     fewest_summed      columns beyond which weighted sums of many are sought
     most_kernel_rows   rows of an inner fold up to which kernels are tried
-    most_forest_rows   rows of an inner fold up to which a forest is tried
 
     >>> AutoPolicy().worth, AutoPolicy.evidence()["worth"][:16]
     (0.002, 'docs/validity.md')
@@ -37,14 +37,12 @@ class AutoPolicy:
     worth: float = _set(0.002, "docs/validity.md: power and nulls are alike from .001 to .01")
     learned: float = _set(0.02, COST)
     predictable: float = _set(0.2, VALIDITY)
-    lenient: float = _set(0.03, VALIDITY)
+    together: float = _set(0.01, "docs/auto.md: mirror nulls, and effects beside them")
     most_rows: int = _set(20_000, "cost and memory: choosing from more rows is no better")
     most_curves: int = _set(60, COST)
-    most_paired: int = _set(25, COST)
     most_waves: int = _set(12, COST)
     fewest_summed: int = _set(3, "surfaces are as good for fewer columns")
     most_kernel_rows: int = _set(1500, COST)
-    most_forest_rows: int = _set(2500, COST)
 
     @classmethod
     def evidence(cls) -> dict[str, str]:

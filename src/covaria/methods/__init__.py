@@ -397,7 +397,7 @@ def _method(text: str, validity: str, paper: bool) -> AnyMethod:
     return _valid_loco(validity) if name == "loco" else method
 
 
-def _written(name: str, given: dict[str, Any]) -> str:
+def _written(name: str, given: dict[str, object]) -> str:
     return f"{name}({', '.join(f'{setting}={value!r}' for setting, value in given.items())})"
 
 

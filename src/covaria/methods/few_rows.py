@@ -24,7 +24,7 @@ from covaria.inference.resampling import (
     is_far_from_normal,
     product_factor,
 )
-from covaria.inference.tests import standard_error
+from covaria.inference.tests import standard_error, stretched
 from covaria.nuisance.residuals import Residuals
 from covaria.tables.dataset import of_all_classes
 
@@ -52,10 +52,7 @@ def steadied(
         factor = _of_gains(method, residuals, scores)
     else:
         return scores
-    if (factor == 1).all():
-        return scores
-    mean = scores.mean(axis=0)
-    return np.asarray(mean + factor * (scores - mean))
+    return stretched(scores, factor)
 
 
 def _of_products(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from covaria.inference.tests import column_blocks, covariance, standard_error
+from covaria.inference.tests import column_blocks, covariance, standard_error, stretched
 from covaria.nuisance.residuals import Residuals
 from covaria.tables.dataset import as_slice
 
@@ -42,8 +42,7 @@ def wider(residuals: Residuals, scores: Array, factor: Array | float = 1.0) -> A
     """Return scores further from their mean: by a factor, and for means taken off within levels."""
     if residuals.widening is not None:
         factor = factor * residuals.widening
-    mean = scores.mean(axis=0)
-    return scores if np.all(factor == 1) else np.asarray(mean + factor * (scores - mean))
+    return stretched(scores, factor)
 
 
 def _products(residuals: Residuals) -> Array:

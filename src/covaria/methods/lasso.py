@@ -14,7 +14,6 @@ small; `lasso_solver` does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -182,17 +181,17 @@ def _spread(data: Dataset) -> Array:
 # --- what is given ------------------------------------------------------------------------
 
 
-def _check_rule(rule: Any) -> None:
+def _check_rule(rule: object) -> None:
     if rule not in RULES:
         raise InputError(f"rule={rule!r} is not known.{did_you_mean(rule, RULES)}")
 
 
-def _check_folds(folds: Any) -> None:
+def _check_folds(folds: object) -> None:
     if not is_whole(folds) or folds < MIN_FOLDS:
         raise InputError(f"folds={folds!r} must be a whole number of {MIN_FOLDS} or more.")
 
 
-def _checked_lambdas(lambdas: Any) -> Array | None:
+def _checked_lambdas(lambdas: object) -> Array | None:
     """Return the lambdas from large to small."""
     if lambdas is None:
         return None
@@ -202,7 +201,7 @@ def _checked_lambdas(lambdas: Any) -> Array | None:
     return np.sort(values)[::-1]
 
 
-def _checked_fold_of(fold_of: Any, n_rows: int) -> list[Rows]:
+def _checked_fold_of(fold_of: object, n_rows: int) -> list[Rows]:
     """Return the rows of each fold."""
     labels = np.asarray(fold_of)
     if labels.shape != (n_rows,):
@@ -213,7 +212,7 @@ def _checked_fold_of(fold_of: Any, n_rows: int) -> list[Rows]:
     return [np.flatnonzero(codes == code) for code in range(len(names))]
 
 
-def _dealt(strata: NDArray[Any], folds: int, rng: Generator) -> Rows:
+def _dealt(strata: NDArray[np.generic], folds: int, rng: Generator) -> Rows:
     """Return a fold for each row at random, each fold with its share of every stratum."""
     order = np.lexsort((rng.permutation(len(strata)), strata))
     fold_of = np.empty(len(strata), dtype=np.intp)
@@ -234,7 +233,7 @@ class _Table:
     two_classes: bool
 
     @classmethod
-    def checked(cls, X: Any, y: Any, weights: Any, family: str) -> _Table:
+    def checked(cls, X: object, y: object, weights: object, family: str) -> _Table:
         """Return the table, or raise InputError where the lasso cannot be fitted to it."""
         if family not in FAMILIES:
             raise InputError(f"family={family!r} is not known.{did_you_mean(family, FAMILIES)}")
@@ -303,7 +302,7 @@ class _Table:
         return np.asarray(-2 * np.log(np.where(self.y[rows, None] == 1, share, 1 - share)))
 
 
-def _checked_weights(weights: Any, n_rows: int) -> Array:
+def _checked_weights(weights: object, n_rows: int) -> Array:
     if weights is None:
         return np.ones(n_rows)
     values = np.asarray(weights, dtype=float)

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -254,7 +253,7 @@ class _ByRows(_Quadratic):
         return _descend(self._rows, self._target, lam, start, passes, precompute=False)
 
 
-def _descend(X: Array, y: Array, lam: float, start: Array, passes: int, **given: Any) -> Array:
+def _descend(X: Array, y: Array, lam: float, start: Array, passes: int, **given: object) -> Array:
     """Return the coefficients after these passes of coordinate descent."""
     from sklearn.linear_model import lasso_path as descend
 

@@ -35,8 +35,9 @@ SHARED = np.sqrt(2.0)
 
 def pcm(residuals: Residuals, rng: Generator) -> Array:
     """Return the product of what is left of a function of x_j and what is left of y."""
-    scores = residuals.weighted(residuals.extrapolated(_products))
-    return wider(residuals, scores, 1.0 if residuals.n_folds == 1 else SHARED)
+    scores = residuals.weighted(residuals.extrapolated(_products, two_sided=False))
+    alone = residuals.n_folds == 1 and "spread_given_rest" not in residuals.arrays
+    return wider(residuals, scores, 1.0 if alone else SHARED)
 
 
 def _products(residuals: Residuals) -> Array:

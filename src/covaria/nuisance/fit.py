@@ -115,20 +115,29 @@ def _run_mixed(plan: Plan, plainly: bool) -> Iterator[Outcome]:
 
 def _mixed(plan: Plan, tasks: list[Task], plainly: bool) -> Iterator[Outcome]:
     """Yield the outcome of some tasks; the executor gets those of all learners at once."""
+    found = {one: _kept(plan, one, own) for one, own in _by_learner(plan, tasks).items()}
+    new = {one: frozenset(own) - found[one].keys() for one, own in _by_learner(plan, tasks).items()}
     parts = [
-        Part(replace(plan, learner=one, choices=None, only=frozenset(own), progress=None), plainly)
-        for one, own in _by_learner(plan, tasks).items()
+        Part(replace(plan, learner=one, choices=None, only=own, progress=None), plainly)
+        for one, own in new.items()
+        if own
     ]
     outcomes: Sequence[Iterable[Outcome]]
     if plan.executor is None:
         outcomes = [_run_here(part.plan, plainly) for part in parts]
     else:
         outcomes = _spread(plan.executor, parts, plan.progress, len(plan.tasks))
-    found = {
-        part.plan.learner: by_task(part.plan, own)
-        for part, own in zip(parts, outcomes, strict=True)
-    }
+    for part, own in zip(parts, outcomes, strict=True):
+        found[part.plan.learner] |= by_task(part.plan, own)
     yield from (_blended(plan, task, found) for task in tasks)
+
+
+def _kept(plan: Plan, learner: Learner, tasks: list[Task]) -> dict[Task, Outcome]:
+    """Return what was fitted already when learners were compared."""
+    if plan.choices is None or plan.targets is not None:
+        return {}
+    kept = plan.choices.kept
+    return {task: Outcome(kept[task, learner]) for task in tasks if (task, learner) in kept}
 
 
 def _by_learner(plan: Plan, tasks: list[Task]) -> dict[Learner, list[Task]]:

@@ -105,17 +105,15 @@ class Choices:
     """The learners that serve each fold's regressions: of y, of the features, of other targets.
 
     `y_rest` has those of y without a feature, where they are others. That of `instead` of a
-    feature is never the mean, which would take nothing off the target.
-    `errors` are the mean losses of those chosen when they learned from `n_rows` rows only, by
-    feature, −1 for y.
+    feature is never the mean, which would take nothing off the target. `kept` has what models
+    predicted that were fitted already when learners were compared.
     """
 
     y: Sequence[Blend]
     x: Sequence[Mapping[int, Blend]]
     instead: Sequence[Mapping[int, Blend]]
     y_rest: Sequence[Mapping[int, Blend]]
-    errors: Mapping[int, float] = field(default_factory=dict)
-    n_rows: float = 0.0
+    kept: Mapping[tuple[Task, Learner], Array] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.execution.cost import Ledger
-from covaria.learners import Auto
+from covaria.learners import Auto, Boosting
+from covaria.nuisance.directions import directions
 from covaria.nuisance.engines import plain
-from covaria.nuisance.extrapolation import halves_of, kappas
+from covaria.nuisance.extrapolation import PRODUCT, halves_of, kappas, least_favourable, wanted_of
 from covaria.nuisance.fit import by_task, engine_for, run
 from covaria.nuisance.plan import Choices, Outcome, Plan, Task
 from covaria.nuisance.splits import Fold, in_parts
@@ -28,10 +29,6 @@ Array = NDArray[np.float64]
 SAME = 1e-12
 # Digits that other targets than columns keep, in units of their spread.
 DIGITS = 9
-# What the product of two residuals takes.
-PRODUCT = frozenset({"x_given_rest", "y_given_rest"})
-# Of the first fold's training rows in as many parts two models leave one out each.
-PARTS = 4
 # What came of the tasks of one fold and need: for each outcome, the features it answers for.
 Found = list[tuple[list[int], Outcome]]
 NEEDS = (
@@ -43,7 +40,14 @@ NEEDS = (
     "y_lazy",
     "f_given_rest",
     "square_given_rest",
+    "spread_given_rest",
 )
+# What is left of a feature varies by rows in ways that such trees find; so do curves of it.
+SPREAD, CURVES = Boosting(trees=50, splits=1), Boosting(trees=100, splits=1)
+# The share of Var(Y) from which a curve that stumps suggest is more than their noise.
+ROUGH = 0.003
+# Where one part of the rows is tested, functions are learned in turn from so many parts of it.
+FEWEST_PARTS = 5
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,8 @@ class Residuals:
     that each regression chose, fold by fold, where it had a choice; `choices` says how.
     `halves` are those of models that learned from half the training rows each, and `kappa` how far
     products are extrapolated from them (`nuisance/extrapolation.py`). `model_noise` is the share
-    of noise in the predictions of each feature's two regressions, where that was measured;
+    of noise in the predictions of each feature's two regressions, where that was measured, and
+    `learning_curves` the share of what is left of x_j, and of y, that more rows would take away;
     `widening` what taking means of levels off both costs their product.
     """
 
@@ -74,6 +79,7 @@ class Residuals:
     choices: Choices | None = None
     fold: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # that tested each row
     model_noise: Array | None = None
+    learning_curves: Array | None = None
     widening: Array | None = None
     folds: Sequence[Fold] = ()
     halves: tuple[Residuals, ...] = ()
@@ -160,15 +166,23 @@ class Residuals:
         return np.asarray(mean + w * (scores - mean))
 
     def extrapolated(
-        self, product: Callable[[Residuals], Array], features: Sequence[int] | slice = slice(None)
+        self,
+        product: Callable[[Residuals], Array],
+        features: Sequence[int] | slice = slice(None),
+        *,
+        two_sided: bool = True,
     ) -> Array:
-        """Return products of residuals, (rows, features), as they would be with endless rows."""
+        """Return products of residuals, (rows, features), as they may be with endless rows.
+
+        Of all rates at which errors may shrink the one counts that speaks least for an effect.
+        """
         found = product(self)
         if not self.halves:
             return found
         kappa = self.kappa[:, features]
         of_halves = np.mean([product(half) for half in self.halves], axis=0)
-        return np.where(kappa > 0, (1 + kappa) * found - kappa * of_halves, found)
+        step = np.where(kappa > 0, kappa * (found - of_halves), 0.0)
+        return found + least_favourable(self.weighted, found, step, two_sided) * step
 
     def feature(self, j: int) -> tuple[Array, Array]:
         """Return what is left of a feature, (n, columns), and of y given the rest, (n, classes)."""
@@ -197,6 +211,8 @@ def fit_residuals(plan: Plan) -> Residuals:
     ledger = plan.ledger or Ledger()
     with ledger.stage("choose learners"):
         if isinstance(plan.learner, Auto):
+            if _has_own_functions(plan):
+                plan = replace(plan, needs=plan.needs | PRODUCT)
             from covaria.nuisance.auto import choose
 
             plan = replace(plan, choices=choose(plan))
@@ -213,31 +229,72 @@ def _fitted(plan: Plan) -> Residuals:
     name = engine.__name__.rsplit(".", 1)[-1]
     residuals = replace(residuals, engine=name, choices=plan.choices)
     residuals, halves = _halved(plan, residuals)
-    for need, targets in (("f_given_rest", _suggested), ("square_given_rest", _squares)):
-        if need in plan.needs:
-            residuals = _with_targets(plan, residuals, need, targets, halves)
-    if plan.choices and len(plan.folds) > 1 and plan.needs >= PRODUCT:
-        residuals = replace(residuals, model_noise=_model_noise(plan, residuals))
+    if "f_given_rest" in plan.needs:
+        with_functions = _with_functions if _has_own_functions(plan) else _with_suggested
+        residuals = with_functions(plan, residuals, halves)
+    if "square_given_rest" in plan.needs:
+        residuals = _with_targets(plan, residuals, "square_given_rest", _squares, halves)
     return _within_levels(residuals)
 
 
 def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ...]]:
-    """Return the residuals with those of models that learned from half the rows, where wanted."""
-    if not plan.extrapolate or plan.choices is None or not plan.needs >= PRODUCT:
+    """Return the residuals with those of models that learned from half the rows."""
+    if plan.choices is None or residuals.n_train == 0 or not plan.needs >= PRODUCT:
         return residuals, ()
     kappa = kappas(plan, plan.data.n_features)
-    halves = halves_of(plan) if kappa.any() else None
+    halves = halves_of(plan, "extrapolation" if kappa.any() else "model noise")
     if halves is None:
         return residuals, ()
-    wanted = frozenset(
-        Task(need, int(k), int(j)) for need in PRODUCT for k, j in np.argwhere(kappa > 0)
-    )
-    parts = tuple(replace(half, needs=PRODUCT, only=wanted) for half in halves)
+    parts = tuple(replace(half, only=wanted_of(plan, kappa)) for half in halves)
     found = tuple(gather(part, run(part)) for part in parts)
-    sound = all(is_sound(one) and not one.failures for one in found)
-    if not sound:
+    if not all(is_sound(one) and not one.failures for one in found):
+        return residuals, ()
+    noise, curves = _learning_curves(residuals, found, parts[0])
+    # The noise of models counts twice where folds learn from each other's rows.
+    noise_of = noise if len(plan.folds) > 1 else None
+    residuals = replace(residuals, model_noise=noise_of, learning_curves=curves)
+    if not kappa.any():
         return residuals, ()
     return replace(residuals, halves=found, kappa=kappa[residuals.fold]), parts
+
+
+def _learning_curves(
+    residuals: Residuals, halves: Sequence[Residuals], plan: Plan
+) -> tuple[Array, Array]:
+    """Return the noise in each feature's models, and how much more rows would take off its errors.
+
+    A model of half the rows has twice the noise, so that two of them differ by four times its
+    variance; of the two regressions the lesser counts. If errors fall like one over the rows, as
+    much is still to be learned as halving the rows added. Both are shares of what is left; the
+    second has a column for x_j and one for y, NaN where that was not measured.
+    """
+    noise = np.full((plan.data.n_features, 2), np.nan)
+    curves = np.full((plan.data.n_features, 2), np.nan)
+    arrays = [_by_class(one) for one in (residuals, *halves)]
+    weights = np.ones(len(residuals.rows)) if residuals.weights is None else residuals.weights
+    for at, need in enumerate(("x_given_rest", "y_given_rest")):
+        done = np.zeros((len(plan.folds), plan.data.n_features), dtype=bool)
+        for task in plan.tasks:
+            if task.need == need:
+                done[task.fold, task.feature] = True
+        for j, feature in enumerate(plan.data.features):
+            rows = np.flatnonzero(done[residuals.fold, j])
+            if not len(rows) or not feature.columns:
+                continue
+            own = list(feature.tested) if at == 0 else slice(None)
+            full, one, other = (
+                (array[need][rows][:, own] if at == 0 else array[need][rows, j]).reshape(
+                    len(rows), -1
+                )
+                for array in arrays
+            )
+            size, apart = (_mean_square(some, weights[rows]) for some in (full, one - other))
+            larger = (_mean_square(one, weights[rows]) + _mean_square(other, weights[rows])) / 2
+            noise[j, at] = _over(apart / 4, size).max()
+            curves[j, at] = np.clip(larger.sum() / size.sum() - 1, 0, 1) if size.sum() else np.nan
+    known = np.isfinite(noise).any(axis=1)
+    least = np.nanmin(noise, axis=1, where=np.isfinite(noise), initial=np.inf)
+    return np.where(known, least, 0.0), curves
 
 
 # --- categories of many levels ------------------------------------------------------------------
@@ -277,42 +334,6 @@ def _goes_with(arrays: Mapping[str, Array], parts: list[tuple[str, Any]], code: 
     return any(goes_with(arrays[name][:, at].reshape(len(code), -1), code) for name, at in parts)
 
 
-# --- the noise in models ------------------------------------------------------------------------
-
-
-def _model_noise(plan: Plan, residuals: Residuals) -> Array:
-    """Return for each feature the noise of a model's prediction: its variance over that of rows.
-
-    In least squares that is about the parameters over the rows. Two models that learn from the
-    first fold without a quarter of its rows each, not the same, differ by their noise alone. Of
-    the regressions of the feature and of y the lesser counts.
-    """
-    train, test = plan.folds[0]
-    part = in_parts(train, plan.data.clusters, PARTS, stream(plan.seed, "noise", plan.repeat))
-    if not part.any():  # they are one cluster
-        return np.zeros(plan.data.n_features)
-    found = []
-    for left_out in range(2):
-        folds = [(train[part != left_out], test)]
-        less = replace(plan, folds=folds, needs=PRODUCT, progress=None, purpose="model noise")
-        fewer = gather(less, run(less))
-        found.append(_by_class(fewer))
-    whole = _by_class(residuals)
-    # A model of m rows has noise q, one of (1 − f) m has q / (1 − f), and two that share 1 − 2f of
-    # the m differ by 2 f / (1 − f) times that.
-    of_x, of_y = (
-        (1 - 1 / PARTS) ** 2 * PARTS / 2
-        * _over(
-            _mean_square(found[0][need] - found[1][need], fewer.weights),
-            _mean_square(whole[need], residuals.weights),
-        )
-        for need in ("x_given_rest", "y_given_rest")
-    )  # fmt: skip
-    of_y = of_y.reshape(plan.data.n_features, -1).max(axis=1)
-    columns = [list(feature.tested) for feature in plan.data.features]
-    return np.asarray(np.minimum(of_y, [of_x[some].max(initial=0.0) for some in columns]))
-
-
 def _by_class(residuals: Residuals) -> dict[str, Array]:
     """Return what the two regressions left over, of y for every class."""
     left = residuals.y_given_rest
@@ -330,6 +351,88 @@ def _over(some: Array, others: Array) -> Array:
 
 
 # --- other targets than the columns -------------------------------------------------------------
+
+
+def _has_own_functions(plan: Plan) -> bool:
+    """Return whether functions of features are put together from parts of ours."""
+    is_auto = isinstance(plan.learner, Auto) and not plan.learner.candidates
+    return is_auto and "f_given_rest" in plan.needs
+
+
+def _with_functions(plan: Plan, residuals: Residuals, halves: Sequence[Plan]) -> Residuals:
+    """Return the residuals with a function of each feature, put together from parts."""
+    spread = replace(plan, learner=SPREAD, choices=None)
+    of_halves = [replace(half, learner=SPREAD, choices=None) for half in halves]
+    if len(residuals.rows) < plan.data.n_rows:
+        spread, of_halves = plan, list(halves)
+    residuals = _with_targets(
+        spread, residuals, "spread_given_rest", _spreads(residuals), of_halves
+    )
+    residuals = _with_targets(plan, residuals, "f_given_rest", _curves, halves)
+    fold = residuals.fold
+    if residuals.n_folds == 1:  # functions are learned from other parts of the tested rows
+        rng = stream(plan.seed, "functions", plan.repeat)
+        fold = in_parts(residuals.rows, plan.data.clusters, FEWEST_PARTS, rng)
+    found = [dict(one.arrays) for one in (residuals, *residuals.halves)]
+    functions = directions(plan.data, residuals.rows, fold, found)
+    full, *others = (
+        replace(one, arrays={**one.arrays, "f_given_rest": function})
+        for one, function in zip((residuals, *residuals.halves), functions, strict=True)
+    )
+    return replace(full, halves=tuple(others))
+
+
+def _spreads(residuals: Residuals) -> Callable[[Plan], Iterator[Array]]:
+    """Return targets: the squared residual of each feature of one column, 0 for others.
+
+    Where not all rows are tested, the squares of the feature itself take their place.
+    """
+    if len(residuals.rows) < residuals.data.n_rows:
+        return _squares
+
+    def targets(plan: Plan) -> Iterator[Array]:
+        squares = np.zeros((plan.data.n_rows, plan.data.n_features))
+        for j, feature in enumerate(plan.data.features):
+            if len(feature.tested) == 1 and not _is_flag(plan.data.X[:, feature.tested[0]]):
+                left = residuals.x_given_rest[:, feature.tested[0]]
+                squares[residuals.rows, j] = left**2 / (np.mean(left**2) or 1.0)
+        for _ in plan.folds:
+            yield squares
+
+    return targets
+
+
+def _is_flag(column: Array) -> bool:
+    return bool(((column == column.min()) | (column == column.max())).all())
+
+
+def _curves(plan: Plan) -> Iterator[Array]:
+    """Yield for each fold the curve of each feature that stumps suggest, where it is a rough one.
+
+    What a line and a square make of it other parts of the function have.
+    """
+    stumps = replace(plan, learner=CURVES, choices=None)
+    variance = 0.25 if plan.data.classes else float(plan.data.y.var())
+    for values in _suggested(stumps):
+        found = np.zeros_like(values)
+        for j, feature in enumerate(plan.data.features):
+            if len(feature.tested) == 1:
+                rough = _rough(plan.data.X[:, feature.tested[0]], values[:, j])
+                found[:, j] = rough if np.mean(rough**2) >= ROUGH * variance else 0.0
+        yield found
+
+
+def _rough(column: Array, values: Array) -> Array:
+    """Return what a parabola in the column leaves of values."""
+    sd = column.std() or 1.0
+    z = (column - column.mean()) / sd
+    basis = np.column_stack([np.ones_like(z), z, z**2])
+    return np.asarray(values - basis @ np.linalg.lstsq(basis, values, rcond=None)[0])
+
+
+def _with_suggested(plan: Plan, residuals: Residuals, halves: Sequence[Plan]) -> Residuals:
+    """Return the residuals with a function of each feature that the full model suggests."""
+    return _with_targets(plan, residuals, "f_given_rest", _suggested, halves)
 
 
 def _suggested(plan: Plan) -> Iterator[Array]:
@@ -389,6 +492,7 @@ def _with_targets(
                 left[(at, slice(None), *part)] = found
                 for half, own in zip(halves, of_halves, strict=True):
                     asked = {task.feature for task in half.only or () if task.fold == fold}
+                    asked &= set(np.flatnonzero(residuals.kappa[at].any(axis=0)).tolist())
                     some = _only(values[(..., *part)], asked)
                     own[(at, slice(None), *part)] = _left_of_targets(half, fold, some, need, {})
                 fits[need] += int((np.ptp(values, axis=0) > 0).sum())

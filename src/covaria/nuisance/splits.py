@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,17 @@ from covaria.options.checks import shown
 from covaria.randomness import seed_of
 from covaria.tables.dataset import MIN_CLUSTERS, Dataset, Rows
 
+Array = NDArray[np.float64]
 Fold = tuple[Rows, Rows]
 
 
-def make_splits(data: Dataset, splits: Any, seed: int, repeat: int = 0) -> list[Fold]:
+class Splitter(Protocol):
+    """scikit-learn's splitters, and whatever has their method."""
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> Iterable[Fold]: ...
+
+
+def make_splits(data: Dataset, splits: object, seed: int, repeat: int = 0) -> list[Fold]:
     """Return (train, test) rows: 5 cross-fits, 0.33 holds out a third, "none" is in sample."""
     if isinstance(splits, str):
         if splits != "none":
@@ -44,7 +51,7 @@ def in_parts(rows: Rows, clusters: Rows | None, count: int, rng: np.random.Gener
     return rng.permutation(unit.max() + 1)[unit] % count
 
 
-def describe(splits: Any) -> str:
+def describe(splits: object) -> str:
     """Return how the rows were split, in words."""
     if isinstance(splits, str):
         return "in sample"
@@ -55,7 +62,7 @@ def describe(splits: Any) -> str:
     return repr(splits) if hasattr(splits, "split") else "given splits"
 
 
-def _folds(data: Dataset, count: int, random_state: int) -> Any:
+def _folds(data: Dataset, count: int, random_state: int) -> Splitter:
     from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
     if count < 2:
@@ -69,12 +76,11 @@ def _folds(data: Dataset, count: int, random_state: int) -> Any:
     if unit is not None:
         _check_classes(data, unit, count)
         return Stratified(StratifiedKFold(count, shuffle=True, random_state=random_state), unit)
-    if data.clusters is not None:
-        return GroupKFold(count, shuffle=True, random_state=random_state)
-    return KFold(count, shuffle=True, random_state=random_state)
+    kind: Callable[..., Splitter] = KFold if data.clusters is None else GroupKFold
+    return kind(count, shuffle=True, random_state=random_state)
 
 
-def _hold_out(data: Dataset, share: float, random_state: int) -> Any:
+def _hold_out(data: Dataset, share: float, random_state: int) -> Splitter:
     from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 
     if not 0 < share < 1:
@@ -87,7 +93,7 @@ def _hold_out(data: Dataset, share: float, random_state: int) -> Any:
         return Stratified(
             StratifiedShuffleSplit(1, test_size=share, random_state=random_state), unit
         )
-    kind: Any = ShuffleSplit if data.clusters is None else GroupShuffleSplit
+    kind: Callable[..., Splitter] = ShuffleSplit if data.clusters is None else GroupShuffleSplit
     return kind(1, test_size=share, random_state=random_state)
 
 
@@ -98,10 +104,10 @@ class Stratified:
     Classes are numbered by their first appearance, so that their names do not matter.
     """
 
-    splitter: Any
+    splitter: Splitter
     unit: Rows
 
-    def split(self, X: Any, y: Any, groups: Any = None) -> Iterable[Fold]:
+    def split(self, X: object, y: Array, groups: object = None) -> Iterable[Fold]:
         """Yield (train, test) rows."""
         first = np.unique(self.unit, return_index=True)[1]
         for train, test in self.splitter.split(first, by_appearance(y[first])):
@@ -109,7 +115,7 @@ class Stratified:
             yield np.flatnonzero(is_train), np.flatnonzero(is_test)
 
 
-def by_appearance(values: NDArray[Any]) -> Rows:
+def by_appearance(values: NDArray[np.generic]) -> Rows:
     """Return a number for each value: 0 for all that are like the first, and so on.
 
     >>> by_appearance(np.array([7, 3, 7, 5])).tolist()
@@ -142,10 +148,11 @@ def _check_classes(data: Dataset, unit: Rows, needed: int) -> None:
         )
 
 
-def _from_splitter(data: Dataset, splitter: Any, random_state: int) -> list[Fold]:
+def _from_splitter(data: Dataset, splitter: Splitter, random_state: int) -> list[Fold]:
     if getattr(splitter, "random_state", 0) is None:
         splitter = copy.copy(splitter)
-        splitter.random_state = random_state  # the same seed gives the same folds
+        # The same seed gives the same folds.
+        splitter.random_state = random_state  # type: ignore[attr-defined]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # scikit-learn's remarks on unused groups
@@ -177,7 +184,7 @@ def _checked(data: Dataset, splits: Any) -> list[Fold]:
     return folds
 
 
-def _pairs(splits: Any) -> Iterable[tuple[Any, Any]]:
+def _pairs(splits: Any) -> Iterable[tuple[object, object]]:
     try:
         return [(train, test) for train, test in splits]
     except (TypeError, ValueError):
@@ -233,7 +240,7 @@ def _check_clusters(data: Dataset, clusters: Rows, folds: list[Fold], tested: Ro
         )
 
 
-def _rows(given: Any, n_rows: int) -> Rows:
+def _rows(given: object, n_rows: int) -> Rows:
     rows = np.asarray(given)
     if rows.dtype == bool and rows.shape == (n_rows,):
         rows = np.flatnonzero(rows)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -16,14 +16,20 @@ from covaria.errors import InputError, did_you_mean, is_whole, short
 # A seed may have hundreds of bits; more digits than this no one writes.
 LARGEST_WHOLE = 10**100
 MOST_JOBS = 10_000
+T = TypeVar("T")
+P = TypeVar("P", bound=Callable[..., object] | None)
 
 
-def plain(value: Any) -> Any:
+def plain(value: T) -> T:
     """Return a NumPy scalar, or another kind of real number, as Python's own; others as they are.
 
     >>> plain(np.int64(3)), plain(np.float32(0.5)), plain(np.bool_(True)), plain(np.str_("bh"))
     (3, 0.5, True, 'bh')
     """
+    return cast(T, _plain(value))
+
+
+def _plain(value: object) -> object:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, np.bool_):
@@ -37,22 +43,28 @@ def plain(value: Any) -> Any:
     return float(value) if isinstance(value, Real) else value
 
 
-def plain_all(value: Any) -> Any:
+def plain_all(value: T) -> T:
     """Return lists, tuples, arrays and dictionaries of values with all of them plain.
 
     >>> plain_all({"ridge": np.array([1.0, 2.0]), "hidden": (np.int64(4),)})
     {'ridge': [1.0, 2.0], 'hidden': (4,)}
     """
+    return cast(T, _plain_all(value))
+
+
+def _plain_all(value: object) -> object:
     if isinstance(value, Mapping):
         return {plain(key): plain_all(inside) for key, inside in value.items()}
     if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "biufUS":
         return value.tolist()
-    if type(value) in (list, tuple):
-        return type(value)(plain_all(inside) for inside in value)
+    if type(value) is list:
+        return [plain_all(inside) for inside in value]
+    if type(value) is tuple:
+        return tuple(plain_all(inside) for inside in value)
     return plain(value)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Return a value on one line, as the sentence that refuses it shows it.
 
     >>> shown("a"), shown(10**5000)
@@ -64,7 +76,7 @@ def shown(value: Any) -> str:
         return type(value).__name__
 
 
-def one_of(name: str, value: Any, known: Iterable[str]) -> str:
+def one_of(name: str, value: object, known: Iterable[str]) -> str:
     """Return a text that is among those known."""
     value, known = plain(value), list(known)
     if not isinstance(value, str) or value not in known:
@@ -73,7 +85,7 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> str:
     return value
 
 
-def truth(name: str, value: Any) -> bool:
+def truth(name: str, value: object) -> bool:
     """Return True or False; 1, 0 and None will do."""
     value = plain(value)
     if value is not None and not (isinstance(value, int) and value in (0, 1)):
@@ -81,7 +93,7 @@ def truth(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def whole(name: str, value: Any, least: int, most: int = LARGEST_WHOLE, what: str = "") -> int:
+def whole(name: str, value: object, least: int, most: int = LARGEST_WHOLE, what: str = "") -> int:
     """Return a whole number from `least` to `most`."""
     value = plain(value)
     what = what or f"a whole number, {least} or more"
@@ -93,7 +105,7 @@ def whole(name: str, value: Any, least: int, most: int = LARGEST_WHOLE, what: st
     return int(value)
 
 
-def between_0_and_1(name: str, value: Any) -> float:
+def between_0_and_1(name: str, value: object) -> float:
     """Return a number between 0 and 1, neither of them included."""
     value = plain(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
@@ -101,7 +113,7 @@ def between_0_and_1(name: str, value: Any) -> float:
     return float(value)
 
 
-def confidence_level(value: Any, name: str = "confidence") -> float:
+def confidence_level(value: object, name: str = "confidence") -> float:
     """Return the confidence of an interval; one next to 1 would have no end."""
     level = between_0_and_1(name, value)
     if 0.5 + level / 2 >= 1:
@@ -109,7 +121,7 @@ def confidence_level(value: Any, name: str = "confidence") -> float:
     return level
 
 
-def jobs(value: Any, name: str = "n_jobs") -> int:
+def jobs(value: object, name: str = "n_jobs") -> int:
     """Return a number of processes: 1 or more, or -1 for all cores."""
     value = plain(value)
     if not is_whole(value) or value == 0 or abs(value) > MOST_JOBS:
@@ -117,10 +129,10 @@ def jobs(value: Any, name: str = "n_jobs") -> int:
     return int(value)
 
 
-def reporter(value: Any) -> Callable[..., Any] | None:
+def reporter(value: P) -> P:
     """Return the function that hears of progress, or None."""
     if value is not None and not callable(value):
         raise InputError(
             f"progress={shown(value)} must be a function of (done, total), such as print, or None."
         )
-    return value  # type: ignore[no-any-return]
+    return value

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from covaria.errors import InputError, did_you_mean, short
 
@@ -30,7 +30,9 @@ def split_names(text: str) -> list[str]:
     return [text[a + 1 : b].strip() for a, b in pairwise([*commas, len(text)])]
 
 
-def read_call(text: str, *, what: str, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def read_call(
+    text: str, *, what: str, known: Mapping[str, object]
+) -> tuple[str, dict[str, object]]:
     """Return the name and the settings in "name" or "name(setting=value)".
 
     >>> read_call("boosting(trees=200)", what="learner", known={"boosting": None})
@@ -43,7 +45,7 @@ def read_call(text: str, *, what: str, known: Mapping[str, Any]) -> tuple[str, d
     return name, _arguments(text, match[2] or "", what)
 
 
-def _arguments(text: str, inside: str, what: str) -> dict[str, Any]:
+def _arguments(text: str, inside: str, what: str) -> dict[str, object]:
     try:
         call = ast.parse(f"f({inside})", mode="eval").body
         assert isinstance(call, ast.Call)
@@ -56,7 +58,7 @@ def _arguments(text: str, inside: str, what: str) -> dict[str, Any]:
         ) from None
 
 
-def with_settings(kind: type[Kind], name: str, given: Mapping[str, Any]) -> Kind:
+def with_settings(kind: type[Kind], name: str, given: Mapping[str, object]) -> Kind:
     """Return the value of a kind that has these settings."""
     known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
     for setting in given:

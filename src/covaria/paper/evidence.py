@@ -7,7 +7,7 @@ errors; the other rules say their limits in the claim itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -58,16 +58,16 @@ class Evidence:
         self.features = found.features.replace({"method": LAZY})
         self.claims: list[Claim] = []
 
-    def add(self, text: str, numbers: str, held: Any) -> None:
+    def add(self, text: str, numbers: str, held: object) -> None:
         """Add a claim with its verdict."""
         self.claims.append(Claim(self.figure, text, numbers, bool(held)))
 
-    def mean(self, metric: str, method: str, **where: Any) -> float:
+    def mean(self, metric: str, method: str, **where: object) -> float:
         """Return a metric's average over runs."""
         runs = _part(self.runs, where)
         return float(runs.loc[runs["method"] == method, metric].mean())
 
-    def gap(self, metric: str, ours: str, rival: str, **where: Any) -> tuple[float, float]:
+    def gap(self, metric: str, ours: str, rival: str, **where: object) -> tuple[float, float]:
         """Return the paired difference of two methods over all runs, and its standard error."""
         runs = _part(self.runs, where)
         keys = ["scenario", "setting", "learner", "repeat"]
@@ -79,20 +79,20 @@ class Evidence:
         return float(differences.mean()), float(error)
 
     def higher(
-        self, metric: str, ours: str, rivals: str | Sequence[str], place: str, **where: Any
+        self, metric: str, ours: str, rivals: str | Sequence[str], place: str, **where: object
     ) -> None:
         """Claim that a method's metric is higher than that of each rival."""
         self._compare(metric, ours, rivals, place, 1.0, "higher", where)
 
     def lower(
-        self, metric: str, ours: str, rivals: str | Sequence[str], place: str, **where: Any
+        self, metric: str, ours: str, rivals: str | Sequence[str], place: str, **where: object
     ) -> None:
         """Claim that a method's metric is lower than that of each rival."""
         self._compare(metric, ours, rivals, place, -1.0, "lower", where)
 
     def _compare(
         self, metric: str, ours: str, rivals: str | Sequence[str], place: str, sign: float,
-        word: str, where: dict[str, Any],
+        word: str, where: dict[str, object],
     ) -> None:  # fmt: skip
         for rival in [rivals] if isinstance(rivals, str) else rivals:
             gap, error = self.gap(metric, ours, rival, **where)
@@ -107,7 +107,7 @@ class Evidence:
             )
 
     def no_worse(
-        self, metric: str, ours: str, rival: str, place: str, by: float, **where: Any
+        self, metric: str, ours: str, rival: str, place: str, by: float, **where: object
     ) -> None:
         """Claim that a method's metric is not lower than the rival's by more than `by`."""
         gap, error = self.gap(metric, ours, rival, **where)
@@ -119,7 +119,7 @@ class Evidence:
         )  # fmt: skip
 
     def similar(
-        self, metric: str, methods: Sequence[str], place: str, within: float, **where: Any
+        self, metric: str, methods: Sequence[str], place: str, within: float, **where: object
     ) -> None:
         """Claim that a metric is much the same for these methods."""
         found = {m: self.mean(metric, m, **where) for m in methods}
@@ -130,7 +130,7 @@ class Evidence:
         )  # fmt: skip
 
     def at_least(
-        self, metric: str, methods: Sequence[str], place: str, limit: float, **where: Any
+        self, metric: str, methods: Sequence[str], place: str, limit: float, **where: object
     ) -> None:
         """Claim of each method that its metric is at least a limit."""
         for method in methods:
@@ -141,7 +141,7 @@ class Evidence:
             )  # fmt: skip
 
     def at_most(
-        self, metric: str, methods: Sequence[str], place: str, limit: float, **where: Any
+        self, metric: str, methods: Sequence[str], place: str, limit: float, **where: object
     ) -> None:
         """Claim of each method that its metric is at most a limit."""
         for method in methods:
@@ -151,7 +151,7 @@ class Evidence:
                 number(value), value <= limit,
             )  # fmt: skip
 
-    def best(self, metric: str, method: str, place: str, **where: Any) -> None:
+    def best(self, metric: str, method: str, place: str, **where: object) -> None:
         """Claim that no method's metric is higher."""
         runs = _part(self.runs, where)
         found = runs.groupby("method", sort=False)[metric].mean()
@@ -164,7 +164,7 @@ class Evidence:
             gap > ERRORS * error and gap > 0,
         )
 
-    def share(self, feature: str, method: str, **where: Any) -> float:
+    def share(self, feature: str, method: str, **where: object) -> float:
         """Return how often a method selects a feature."""
         part = _part(self.features, where)
         own = part[(part["method"] == method) & (part["feature"] == feature)]
@@ -176,7 +176,7 @@ class Evidence:
         features: Sequence[str],
         place: str,
         limit: float,
-        **where: Any,
+        **where: object,
     ) -> None:
         """Claim of each method that it selects each of the features at least this often."""
         for method, found in self._shares(methods, features, where):
@@ -192,7 +192,7 @@ class Evidence:
         features: Sequence[str],
         place: str,
         limit: float,
-        **where: Any,
+        **where: object,
     ) -> None:
         """Claim of each method that it selects each of the features at most this often."""
         for method, found in self._shares(methods, features, where):
@@ -203,20 +203,20 @@ class Evidence:
             )  # fmt: skip
 
     def _shares(
-        self, methods: Sequence[str], features: Sequence[str], where: dict[str, Any]
+        self, methods: Sequence[str], features: Sequence[str], where: dict[str, object]
     ) -> Iterator[tuple[str, list[float]]]:
         """Yield each method with how often it selects each of the features."""
         for method in methods:
             yield method, [self.share(feature, method, **where) for feature in features]
 
-    def false_alarms(self, method: str, **where: Any) -> float:
+    def false_alarms(self, method: str, **where: object) -> float:
         """Return how often a method selects a feature that does not matter."""
         runs = _part(self.runs, where)
         own = runs[runs["method"] == method]
         return float(1 - own["specificity"].mean())
 
     def time_ratio(
-        self, ours: str, rival: str, place: str, low: float, high: float, **where: Any
+        self, ours: str, rival: str, place: str, low: float, high: float, **where: object
     ) -> None:
         """Claim that a method takes a share of the rival's time, between two limits."""
         a, b = (self.mean("seconds", m, **where) for m in (ours, rival))
@@ -227,7 +227,7 @@ class Evidence:
         )  # fmt: skip
 
 
-def _part(table: pd.DataFrame, where: dict[str, Any]) -> pd.DataFrame:
+def _part(table: pd.DataFrame, where: dict[str, object]) -> pd.DataFrame:
     """Return the rows whose columns have these values; a learner goes by its first word."""
     for name, value in where.items():
         column = table[name].str.split("(").str[0] if name == "learner" else table[name]

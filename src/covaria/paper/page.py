@@ -14,6 +14,8 @@ MODE_NAMES = {
     "paper": "the paper's mode (in sample, two-sided, raw p < .05)",
     "ours": "our mode (5-fold cross-fit, gains one-sided, Benjamini–Hochberg at .05)",
 }
+# What a page of a quick run says, and that of the full study does not.
+QUICK = "a quick run with few repeats"
 
 
 def page(made: Mapping[str, Mapping[str, Made]], known: Mapping[str, Figure], command: str) -> str:
@@ -54,7 +56,7 @@ def _is_short(figure: Figure, made: Made) -> bool:
 
 
 def _section(mode: str, made: Made, *, fast: bool, moded: bool) -> list[str]:
-    few = " — a quick run with few repeats, not the full study" if fast else ""
+    few = f" — {QUICK}, not the full study" if fast else ""
     how = MODE_NAMES[mode] if moded else "every mode"
     lines = [f"In {how}, {plural(made.runs, 'repeat')}{few}:", ""]
     lines += ["| claim | found | verdict |", "| --- | --- | --- |"]
@@ -68,16 +70,16 @@ def _line(claim: Claim) -> str:
     return f"| {claim.text} | {claim.numbers} | {verdict} |"
 
 
-def fewest(made: Mapping[str, Mapping[str, Made]]) -> int:
-    """Return the repeats of the figure with the fewest."""
-    return min((m.runs for of in made.values() for m in of.values()), default=0)
+def has_quick(made: Mapping[str, Mapping[str, Made]], known: Mapping[str, Figure]) -> bool:
+    """Return whether a figure has fewer repeats than the full study."""
+    return any(_is_short(known[name], one) for of in made.values() for name, one in of.items())
 
 
 def write_page(path: Path, text: str, *, keep_fuller: bool) -> bool:
     """Return whether the page was written: a quick one does not replace that of the full study."""
     if keep_fuller and path.is_file():
         before = path.read_text(encoding="utf-8")
-        if "a quick run with few repeats" not in before:
+        if QUICK not in before:
             return False
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, text)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from covaria import datasets
 from covaria.errors import InputError
 from covaria.paper import real_tables as real
 from covaria.paper.published import LEARNERS, METHODS, PUBLISHED, SHOWN, Published, published
-from covaria.paper.real_tables import DEFAULT, Rows, as_rows
+from covaria.paper.real_tables import DEFAULT, Row, Rows, as_rows
 from covaria.selection.refit import MOST_DRAWS
 from covaria.tables.files import read_csv
 
@@ -145,7 +145,7 @@ class _Tables:
         path = self.folder / f"{name}.csv"
         return path.is_file() and data in set(self.frame(name)["data"])
 
-    def rows(self, name: str, **where: Any) -> Rows:
+    def rows(self, name: str, **where: object) -> Rows:
         """Return the rows of a table in which columns have these values."""
         frame = self.frame(name)
         for column, value in where.items():
@@ -168,9 +168,9 @@ class _Tables:
         where = {"data": known.dataset, "grouped": grouped, "other_units": other}
         return self.rows("ours_tests", **where)
 
-    def about(self) -> dict[str, dict[str, Any]]:
+    def about(self) -> dict[str, dict[str, Row]]:
         """Return how each part was made, for each table."""
-        known: dict[str, dict[str, Any]] = json.loads((self.folder / "about.json").read_text())
+        known: dict[str, dict[str, Row]] = json.loads((self.folder / "about.json").read_text())
         return known
 
 
@@ -185,12 +185,12 @@ def _number(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
-def _theirs(row: dict[str, Any]) -> str:
+def _theirs(row: Row) -> str:
     """Return a published error with as many digits as the paper has."""
     return f"{_number(row['paper'])} ± {row['paper_se']:g}"
 
 
-def _ours(row: dict[str, Any]) -> str:
+def _ours(row: Row) -> str:
     return f"{_number(row['ours'])} ± {row['ours_se']:.2g}"
 
 
@@ -245,6 +245,12 @@ def _in_short(read: _Tables) -> Iterator[str]:
             f"{_counted(pairs, 'steadier')}; but on {len(pairs) - len(helped)} the learner does as "
             "well or better with no selection at all."
         )
+    yield from _about_tests(read)
+    yield ""
+
+
+def _about_tests(read: _Tables) -> Iterator[str]:
+    """Yield how many statements hold, and how many rejections rest on warned regressions."""
     tested = [known for known in PUBLISHED.values() if read.has("ours_tests", known.dataset)]
     for words, is_same in {"": True, " on data other than the paper's (Airbnb)": False}.items():
         some = [k for k in tested if k.is_same_data == is_same]
@@ -269,7 +275,6 @@ def _in_short(read: _Tables) -> Iterator[str]:
             f"- Of GCM's {len(own)} rejections with {learner}, {warned} rest on regressions that "
             "the library warns of."
         )
-    yield ""
 
 
 def _counted(pairs: Rows, name: str) -> str:
@@ -392,8 +397,8 @@ class Statement(NamedTuple):
     learner: str
     method: str
     rates: tuple[float, float | None]
-    own: dict[str, Any]
-    other: dict[str, Any]
+    own: Row
+    other: Row
 
     @property
     def verdict(self) -> str:
@@ -475,7 +480,7 @@ def _units(known: Published, tests: Rows) -> str:
     return f"{count:,} {'rows' if is_rows else 'clusters of rows'}"
 
 
-def _key(row: dict[str, Any]) -> tuple[str, str, str]:
+def _key(row: Row) -> tuple[str, str, str]:
     return row["learner"], row["method"], row["feature"]
 
 
@@ -513,7 +518,7 @@ def _by_default(read: _Tables, known: Published) -> Iterator[str]:
         yield f"- covaria by default ({', '.join(DEFAULT)}), {words}: {told or 'nothing'}."
 
 
-def _marked(row: dict[str, Any]) -> str:
+def _marked(row: Row) -> str:
     """Return a test's p-value, marked where the library warns of its regressions."""
     return _p(row["p_adjusted"]) + (" !" if row["warned"] else "")
 

@@ -24,9 +24,13 @@ from covaria.studies.grid import digest
 from covaria.studies.runner import versions
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
+    from sklearn.neural_network import MLPRegressor
 
-Rows = list[dict[str, Any]]
+Row = dict[str, Any]  # of a table, by the names of its columns
+Rows = list[Row]
 
 MODES = ("paper", "ours")
 # Beside the paper's learners: trees that see interactions, which all six tables have.
@@ -88,7 +92,7 @@ def run(
     return joined(parts)
 
 
-def _learners(known: Published, given: Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
+def _learners(known: Published, given: Sequence[str] | Mapping[str, object]) -> dict[str, object]:
     if isinstance(given, Mapping):
         return dict(given)
     unknown = [name for name in given if name not in known.learners]
@@ -174,7 +178,7 @@ def _epoch_errors(
     return {mark: float(np.mean(found)) for mark, found in errors.items()}
 
 
-def _mlp(known: Published, epochs: int) -> Any:
+def _mlp(known: Published, epochs: int) -> MLPRegressor:
     """Return scikit-learn's network with the paper's settings, trained for so many epochs.
 
     Its penalty is halved and spread over a batch: alpha = weight decay × batch / 2.
@@ -428,7 +432,7 @@ def verdicts(
             result.table[kept].assign(
                 data=known.dataset,
                 learner=label,
-                setting=str(result.about["learner_text"]),
+                setting=str(result.about.learner_text),
                 r2=float(full.iloc[0]) if len(full) else float("nan"),
                 units=units,
                 warned=result.table["feature"].isin(warned),
@@ -439,7 +443,7 @@ def verdicts(
     return found[[*first, *(c for c in found.columns if c not in first)]]
 
 
-def _clusters(known: Published, X: pd.DataFrame, *, other: bool) -> Any:
+def _clusters(known: Published, X: pd.DataFrame, *, other: bool) -> NDArray[np.integer] | None:
     usual = datasets.clusters(known.dataset, X)
     if not other:
         return usual

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class Run:
     mode: str = "paper"
     fast: bool = False
     n_jobs: int = 1
-    dask: Any = None
+    dask: object = None
     seed: int = 0
     results: Path | None = None
     apart: bool = False

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from covaria.errors import InputError, plural
 from covaria.nuisance.plan import Progress
 from covaria.paper import real_tables as real
 from covaria.paper.published import LEARNERS, METHODS, PUBLISHED, SHOWN, Published, published
-from covaria.paper.real_tables import Rows, as_rows
+from covaria.paper.real_tables import Row, Rows, as_rows
 from covaria.selection.refit import Refit
 from covaria.tables.files import read_csv
 from covaria.tables.writing import write_text
@@ -227,7 +227,7 @@ def _about_the_best(known: Published, rows: Rows) -> Iterator[Verdict]:
         )
 
 
-def _mean(row: dict[str, Any], name: str) -> str:
+def _mean(row: Row, name: str) -> str:
     """Return a mean over draws ± its standard error."""
     mean, error = real.mean_and_error(row, name)
     return f"{mean:.2g} ± {error:.2g}"

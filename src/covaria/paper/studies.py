@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 FOUR = ("gcm", "loco", "dropout", "permutation")
 SIX = (*FOUR, "lasso", "knockoffs")
@@ -23,15 +22,15 @@ SHOWN = {
 class Simulation:
     """A grid without its mode: scenarios, learners, methods and how often it is repeated."""
 
-    scenarios: tuple[Mapping[str, Any], ...]
-    learners: tuple[Mapping[str, Any], ...]
+    scenarios: tuple[Mapping[str, object], ...]
+    learners: tuple[Mapping[str, object], ...]
     methods: tuple[str, ...]
     repeats: int
     fast: int
-    paper: Mapping[str, Any] = field(default_factory=lambda: {"paper": True})
+    paper: Mapping[str, object] = field(default_factory=lambda: {"paper": True})
     paper_methods: tuple[str, ...] = ()
 
-    def grid(self, mode: str, seed: int = 0) -> dict[str, Any]:
+    def grid(self, mode: str, seed: int = 0) -> dict[str, object]:
         """Return the study file of a mode, as a dictionary."""
         methods = self.methods
         if mode == "paper" and self.paper_methods:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# An array of axes, (rows, columns).
+Panels = NDArray[Any]
 
 
 def new_axes(width: float = 7.0, height: float = 4.0) -> Axes:
@@ -14,7 +19,7 @@ def new_axes(width: float = 7.0, height: float = 4.0) -> Axes:
     return axes
 
 
-def new_panels(rows: int, columns: int, size: tuple[float, float], **shared: Any) -> Any:
+def new_panels(rows: int, columns: int, size: tuple[float, float], **shared: Any) -> Panels:
     """Return an array of axes on a new figure, without a window; a notebook shows any of them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -24,4 +29,5 @@ def new_panels(rows: int, columns: int, size: tuple[float, float], **shared: Any
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     own: Any = {"axes_class": Picture}
-    return figure.subplots(rows, columns, squeeze=False, subplot_kw=own, **shared)
+    panels: Panels = figure.subplots(rows, columns, squeeze=False, subplot_kw=own, **shared)
+    return panels

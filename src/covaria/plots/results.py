@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from covaria.errors import InputError, did_you_mean, short
 from covaria.plots.axes import new_axes
 from covaria.plots.saving import COLOURS, MARKERS, MOST_FEATURES, plain
-from covaria.results.residual_views import binned, leftover
+from covaria.results.residual_views import binned, residual_pair
 from covaria.results.result import Result
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def forest(
     ax = ax or new_axes(height=1.2 + 0.28 * max(1, len(own)))
     at = np.arange(len(own))
     ok = own["status"].eq("ok").to_numpy()
-    side = result.about["methods"][_method(result, method)]
+    side = result.about.methods[_method(result, method)]
     chosen = own["selected"].to_numpy(dtype=bool)
     for kept, colour, face in (
         (ok & chosen, COLOURS[0], COLOURS[0]),
@@ -53,7 +53,7 @@ def forest(
     ax.axvline(0.0, color="0.4", lw=1)
     _name_rows(ax, own["feature"])
     name = _method(result, method)
-    ax.set_xlabel(f"{name}: {result.about['effects'][name]}")
+    ax.set_xlabel(f"{name}: {result.about.effects[name]}")
     return ax
 
 
@@ -61,7 +61,7 @@ def p_values(
     result: Result, *, alpha: float | None = None, most: int = MOST_FEATURES, ax: Axes | None = None
 ) -> Axes:
     """Return the adjusted p-values of all tests, a row a feature, with the level as a line."""
-    alpha = float(result.about["alpha"]) if alpha is None else alpha
+    alpha = float(result.about.alpha) if alpha is None else alpha
     if not 0 < alpha < 1:
         raise InputError(f"alpha={alpha!r} must lie between 0 and 1.")
     names = _clearest(result, most)
@@ -76,7 +76,7 @@ def p_values(
     ax.set_xscale("log")
     ax.invert_xaxis()
     _name_rows(ax, names)
-    adjusted = "p-value" if result.about["correction"] == "none" else "adjusted p-value"
+    adjusted = "p-value" if result.about.correction == "none" else "adjusted p-value"
     ax.set_xlabel(f"{adjusted} (clearer to the right; dashed: {alpha:g})")
     if len(tests):
         ax.legend(frameon=False, loc="best")
@@ -88,7 +88,7 @@ def residuals(result: Result, feature: str, *, most: int = 2000, ax: Axes | None
     if feature not in result.features:
         hint = did_you_mean(feature, result.features)
         raise InputError(f"There is no feature '{short(str(feature))}'.{hint}")
-    left = leftover(result, result.features.index(feature))
+    left = residual_pair(result, result.features.index(feature))
     if left is None:
         raise InputError(
             f"'{short(feature)}' has no leftovers in this result. Assess with methods=['gcm']."
@@ -135,9 +135,9 @@ def cost(result: Result, *, ax: Axes | None = None) -> Axes:
     """Return the seconds each method is charged, with the models it needed."""
     methods = result.methods
     ax = ax or new_axes(height=1.2 + 0.35 * len(methods))
-    seconds = [float(result.about["seconds"][m]) for m in methods]
+    seconds = [float(result.about.seconds[m]) for m in methods]
     ax.barh(np.arange(len(methods)), seconds, color=COLOURS[0], height=0.6)
-    labels = [f"{plain(m)} ({result.about['fits'][m]:,} models)" for m in methods]
+    labels = [f"{plain(m)} ({result.about.fits[m]:,} models)" for m in methods]
     ax.set_yticks(np.arange(len(methods)), labels)
     ax.invert_yaxis()
     ax.set_xlabel("seconds charged")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from covaria.plots.axes import new_panels
+from covaria.plots.axes import Panels, new_panels
 from covaria.plots.saving import COLOURS
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MARKS = "osD^vPX"
 
 
-def panels(rows: int, columns: int, *, width: float = 3.4, height: float = 2.6) -> Any:
+def panels(rows: int, columns: int, *, width: float = 3.4, height: float = 2.6) -> Panels:
     """Return an array of axes on a new figure, without a window."""
     return new_panels(rows, columns, (width * columns, height * rows))
 

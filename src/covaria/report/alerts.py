@@ -37,7 +37,7 @@ def all_alerts(result: Result) -> list[str]:
 
 
 def _small(result: Result) -> Iterable[Finding]:
-    n_rows, n_features = result.about["n_tested"], result.about["n_features"]
+    n_rows, n_features = result.about.n_tested, result.about.n_features
     if n_rows < FEW_ROWS:
         yield note(
             f"Only {plural(n_rows, 'row')} were tested: p-values are rough and power is low.",
@@ -115,7 +115,7 @@ def _collinear(result: Result) -> Iterable[Finding]:
 def collinear_groups(result: Result) -> list[list[str]]:
     """Return groups of features that the others explain and whose leftovers move together."""
     left = result.residuals.get("x_given_rest")
-    quality, columns = result.quality, result.about["columns"]
+    quality, columns = result.quality, result.about.columns
     if left is None or not {"regression", "feature", "r2"} <= set(quality.columns):
         return []
     rows = quality[(quality["regression"] == "x given rest") & (quality["r2"] > EXPLAINED)]

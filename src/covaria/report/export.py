@@ -6,9 +6,9 @@ import base64
 import csv
 import io
 import json
-from typing import Any
 
 from covaria.errors import visible
+from covaria.report.facts import Facts
 from covaria.tables.files import safe_cell
 
 # Enough to tell any two figures apart that a page shows; the files of --out have all digits.
@@ -21,7 +21,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def as_json(facts: dict[str, Any]) -> str:
+def as_json(facts: Facts) -> str:
     """Return the facts as one JSON document in ASCII, so that any text survives.
 
     Tables are columns rather than rows: the same facts in half the letters.
@@ -37,7 +37,7 @@ def as_json(facts: dict[str, Any]) -> str:
     return json.dumps(_rounded(document), allow_nan=False, separators=(",", ":"))
 
 
-def table(facts: dict[str, Any]) -> list[dict[str, Any]]:
+def table(facts: Facts) -> list[dict[str, object]]:
     """Return a line for every feature and method, the clearest feature first."""
     return [
         {**test, "feature": row["feature"], "verdict": row["verdict"]}
@@ -46,7 +46,7 @@ def table(facts: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def as_csv(facts: dict[str, Any]) -> str:
+def as_csv(facts: Facts) -> str:
     """Return the table as CSV in which no cell of text is a formula to a spreadsheet."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
@@ -56,13 +56,13 @@ def as_csv(facts: dict[str, Any]) -> str:
     return text.getvalue()
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> object:
     if isinstance(value, str):
         return safe_cell(visible(value))
     return "" if value is None else _rounded(value)
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: object) -> object:
     """Return the value with its floats rounded, and keys as text."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, floor, isfinite, log10
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from covaria.results.residual_views import Leftover, binned, thinned
+from covaria.report.facts import Bar
+from covaria.results.residual_views import ResidualPair, binned, thinned
 from covaria.results.result import describe_p
 
+Array = NDArray[np.float64]
+Tick = dict[str, float | str]
 # A picture's box, in its own units.
 WIDTH, HEIGHT, MARGIN = 320, 220, 14
 STRIP = 160
@@ -32,17 +36,17 @@ class Scale:
         return round(self.edge + (100 - 2 * self.edge) * share, 2)
 
     @property
-    def ticks(self) -> list[dict[str, Any]]:
+    def ticks(self) -> list[Tick]:
         return [{"at": self.at(v), "label": f"{v:.6g}"} for v in round_numbers(self.low, self.high)]
 
 
-def placed(lines: list[dict[str, Any]]) -> dict[str, Any]:
+def placed(lines: Sequence[Bar]) -> dict[str, object]:
     """Return lines with `at`, `low` and `high` as places, beside the axis they share.
 
     A line without ends has no bar; with one end it reaches to the edge.
     """
-    known = [line[end] for line in lines for end in ("at", "low", "high") if line[end] is not None]
-    scale = Scale(known)
+    ends = [end for line in lines for end in (line["at"], line["low"], line["high"])]
+    scale = Scale([end for end in ends if end is not None])
     drawn = []
     for line in lines:
         low = scale.low if line["low"] is None else line["low"]
@@ -71,7 +75,7 @@ def p_place(p: float, smallest: float) -> float:
     return round(2 + 95 * share, 2)
 
 
-def p_ticks(smallest: float) -> list[dict[str, Any]]:
+def p_ticks(smallest: float) -> list[Tick]:
     """Return a few p-values to write below the axis."""
     powers = floor(-log10(smallest))
     step = max(1, ceil(powers / 4))
@@ -79,7 +83,7 @@ def p_ticks(smallest: float) -> list[dict[str, Any]]:
     return [{"at": p_place(p, smallest), "label": describe_p(p)} for p in shown]
 
 
-def scatter(left: Leftover, most: int) -> dict[str, Any]:
+def scatter(left: ResidualPair, most: int) -> dict[str, str | int]:
     """Return points as one SVG path, the binned mean as another, and where the zeros lie."""
     curve = binned(left)
     kept = thinned(len(left.x), most)
@@ -88,15 +92,15 @@ def scatter(left: Leftover, most: int) -> dict[str, Any]:
         return {}
     box_x, box_y = _box(x), _box(y)
 
-    def across(value: Any) -> Any:
+    def across(value: Array | float) -> Array:
         return np.rint(MARGIN + (WIDTH - 2 * MARGIN) * (value - box_x[0]) / (box_x[1] - box_x[0]))
 
-    def down(value: Any) -> Any:
+    def down(value: Array | float) -> Array:
         part = (np.clip(value, *box_y) - box_y[0]) / (box_y[1] - box_y[0])
         return np.rint(HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * part)
 
     dots = zip(across(np.clip(x, *box_x)).astype(int), down(y).astype(int), strict=True)
-    drawn: dict[str, Any] = {
+    drawn: dict[str, str | int] = {
         "points": "".join(f"M{a} {b}h0" for a, b in dict.fromkeys(dots)),
         "n_points": len(kept),
         "zero_x": int(across(np.clip(0.0, *box_x))),
@@ -112,14 +116,14 @@ def scatter(left: Leftover, most: int) -> dict[str, Any]:
     return drawn
 
 
-def _box(values: Any) -> tuple[float, float]:
+def _box(values: Array) -> tuple[float, float]:
     """Return the ends of an axis; one value far from all others does not squeeze them."""
     low, high = np.quantile(values, [0.01, 0.99])
     reach = 0.35 * (high - low)
     return max(float(values.min()), low - reach), min(float(values.max()), high + reach)
 
 
-def strip(effects: list[float], effect: float) -> dict[str, Any]:
+def strip(effects: list[float], effect: float) -> dict[str, str | int]:
     """Return where the folds' effects lie as dots, the effect of all as a bar, and zero."""
     scale = Scale([*effects, effect])
 

@@ -6,18 +6,21 @@ import base64
 import hashlib
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from covaria.errors import InputError, short, visible
 from covaria.report import geometry
 from covaria.report.export import as_csv, as_json, data_link
+from covaria.report.facts import Bar, Cell, Facts, Line, StabilityFacts, TablesFacts
 from covaria.report.summarize import stability_facts, summarize, summarize_stability
-from covaria.report.tables import refit_facts, study_facts
-from covaria.results.residual_views import effects_by_fold, folds_of, leftover, points_each
+from covaria.report.tables import RefitLike, StudyLike, refit_facts, study_facts
+from covaria.results.residual_views import effects_by_fold, folds_of, points_each, residual_pair
 from covaria.results.result import Result, describe_p
 from covaria.tables.writing import write_text
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from covaria.selection.stability import Stability
 
 # Pictures of all features hold this many, the clearest; the table holds them all.
@@ -27,7 +30,7 @@ LONGEST_SENTENCE = 600
 
 
 def write_report(
-    result: Any,
+    result: object,
     path: str | Path,
     *,
     stability: Stability | None = None,
@@ -51,24 +54,24 @@ def write_report(
     return path
 
 
-def page_of(result: Any, *, stability: Stability | None = None, title: str | None = None) -> str:
+def page_of(result: object, *, stability: Stability | None = None, title: str | None = None) -> str:
     """Return the page of a result, a stability run, a study or a refit."""
     if isinstance(result, Result):
         return render(summarize(result, title=title), result, stability=stability)
     if hasattr(result, "expected_false"):
-        facts = summarize_stability(result, title=title)
+        facts = summarize_stability(cast("Stability", result), title=title)
         return _page("stability.html", facts=facts, stable=_with_places(facts))
     if hasattr(result, "summary") and hasattr(result, "failures"):
-        return _tables_page(study_facts(result, title=title))
+        return _tables_page(study_facts(cast(StudyLike, result), title=title))
     if hasattr(result, "frequencies") and hasattr(result, "alerts"):
-        return _tables_page(refit_facts(result, title=title))
+        return _tables_page(refit_facts(cast(RefitLike, result), title=title))
     raise InputError(
         "write_report takes what covaria.assess, covaria.stability or covaria.run_study found."
     )
 
 
 def render(
-    facts: dict[str, Any], result: Result | None = None, *, stability: Stability | None = None
+    facts: Facts, result: Result | None = None, *, stability: Stability | None = None
 ) -> str:
     """Return the page of a result's facts; with the result itself, a panel for every feature too.
 
@@ -93,7 +96,7 @@ def render(
     )
 
 
-def _page(template: str, **values: Any) -> str:
+def _page(template: str, **values: object) -> str:
     """Return a page with a policy that lets only its own style and script in."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -120,14 +123,14 @@ def _page(template: str, **values: Any) -> str:
     return page.render(style=style, script=script, policy=policy, **values) + "\n"
 
 
-def write_tables(path: str | Path, facts: dict[str, Any]) -> Path:
+def write_tables(path: str | Path, facts: TablesFacts) -> Path:
     """Return the path of a page of tables that was written; `tables_facts` makes its facts."""
     path = Path(path)
     write_text(path, _tables_page(facts))
     return path
 
 
-def _tables_page(facts: dict[str, Any]) -> str:
+def _tables_page(facts: TablesFacts) -> str:
     pictures = [
         {"heading": picture["heading"], **geometry.placed(picture["lines"])}
         for picture in facts["pictures"]
@@ -139,11 +142,11 @@ def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _name(text: Any) -> str:
+def _name(text: object) -> str:
     return short(str(text), LONGEST_NAME)
 
 
-def _said(text: Any) -> str:
+def _said(text: object) -> str:
     return short(str(text), LONGEST_SENTENCE)
 
 
@@ -151,7 +154,7 @@ def _number(value: float | None, digits: int = 3) -> str:
     return "—" if value is None else f"{value:.{digits}g}"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     """Return a value of any table for people."""
     if value is None or value == "":
         return "—"
@@ -173,31 +176,30 @@ MARKS = (
 )
 
 
-def _mark(k: int) -> Any:
+def _mark(k: int) -> Markup:
     """Return the shape of a test as markup that is ours alone."""
     from markupsafe import Markup
 
     return Markup(MARKS[k % len(MARKS)])
 
 
-OPEN_END = {"greater": "high", "less": "low"}
-
-
-def _forest(facts: dict[str, Any], k: int) -> dict[str, Any]:
+def _forest(facts: Facts, k: int) -> dict[str, object]:
     """Return where each effect and its interval lie, for one method."""
     lines, side = [], facts["methods"][k]["alternative"]
     for row in facts["verdicts"][:MOST_DRAWN]:
         test = row["tests"][k]
         if test["status"] == "ok" and test["effect"] is not None:
-            ends = {"at": test["effect"], "low": test["effect_low"], "high": test["effect_high"]}
             # The far end of a one-sided test is a bound, no estimate: its bar is open.
-            ends |= {OPEN_END[side]: None} if side in OPEN_END else {}
-            line = {"label": row["feature"], "effect_text": test["effect_text"]}
-            lines.append({**line, **ends, "selected": test["selected"]})
+            low = None if side == "less" else test["effect_low"]
+            high = None if side == "greater" else test["effect_high"]
+            text, selected = test["effect_text"], test["selected"]
+            bar = Bar(label=row["feature"], effect_text=text, selected=selected,
+                      at=test["effect"], low=low, high=high)  # fmt: skip
+            lines.append(bar)
     return {"method": facts["methods"][k], **geometry.placed(lines)}
 
 
-def _p_plot(facts: dict[str, Any]) -> dict[str, Any]:
+def _p_plot(facts: Facts) -> dict[str, object]:
     """Return where the p-values of every test lie, feature by feature, and the threshold."""
     tests = [k for k, method in enumerate(facts["methods"]) if method["tests"]]
     shown = facts["verdicts"][:MOST_DRAWN]
@@ -207,10 +209,10 @@ def _p_plot(facts: dict[str, Any]) -> dict[str, Any]:
     lines = []
     for row in shown:
         marks = [
-            {"k": k, "at": geometry.p_place(row["tests"][k]["p_adjusted"], smallest),
+            {"k": k, "at": geometry.p_place(p, smallest),
              "text": row["tests"][k]["p_text"], "method": facts["methods"][k]["name"]}
             for k in tests
-            if row["tests"][k]["p_adjusted"] is not None
+            if (p := row["tests"][k]["p_adjusted"]) is not None
         ]  # fmt: skip
         lines.append({"feature": row["feature"], "marks": marks})
     return {
@@ -221,12 +223,12 @@ def _p_plot(facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _cost(facts: dict[str, Any]) -> list[dict[str, Any]]:
+def _cost(facts: Facts) -> list[dict[str, object]]:
     most = max([method["seconds"] for method in facts["methods"]], default=0.0) or 1.0
     return [{**m, "width": round(100 * m["seconds"] / most, 1)} for m in facts["methods"]]
 
 
-def _quality(facts: dict[str, Any]) -> dict[str, Any]:
+def _quality(facts: Facts) -> dict[str, object]:
     """Return the regressions to look at first: of y on all, and those with an alarm."""
     rows = facts["quality"]
     columns = list(rows[0]) if rows else []
@@ -235,18 +237,18 @@ def _quality(facts: dict[str, Any]) -> dict[str, Any]:
     return {"columns": columns, "rows": first[:MOST_DRAWN], "left_out": len(first) - MOST_DRAWN}
 
 
-def _panels(result: Result, facts: dict[str, Any]) -> list[dict[str, Any]]:
+def _panels(result: Result, facts: Facts) -> list[dict[str, object]]:
     """Return what is drawn of every feature, the clearest first."""
     by_fold = effects_by_fold(result)
     most = points_each(len(result.features))
     place = {feature: j for j, feature in enumerate(result.features)}
-    regressions: dict[str, list[dict[str, Any]]] = {}
-    for row in facts["quality"]:
-        regressions.setdefault(str(row.get("feature") or ""), []).append(row)
-    panels = []
+    regressions: dict[str, list[Line]] = {}
+    for line in facts["quality"]:
+        regressions.setdefault(str(line.get("feature") or ""), []).append(line)
+    panels: list[dict[str, object]] = []
     for row in facts["verdicts"]:
         j = place[row["feature"]]
-        left, folds = leftover(result, j), folds_of(by_fold, j)
+        left, folds = residual_pair(result, j), folds_of(by_fold, j)
         tests = [
             {**test, "strip": geometry.strip(folds[test["method"]], test["effect"])}
             if test["method"] in folds and test["status"] == "ok" and test["effect"] is not None
@@ -277,15 +279,16 @@ REGRESSIONS = {
 }
 
 
-def _explains(row: dict[str, Any], learner: str) -> dict[str, Any]:
+def _explains(row: Line, learner: str) -> dict[str, Cell]:
     """Return one regression in words, its R², and what else is known of it."""
     known = ("regression", "feature", "r2")
     rest = {n: v for n, v in row.items() if n not in known and v not in (None, "", learner)}
     name, r2 = str(row.get("regression", "")), row.get("r2")
+    share = r2 if isinstance(r2, (int, float)) else 0.0
     return {
         "what": REGRESSIONS.get(name, name),
         "r2": r2,
-        "width": round(100 * min(1.0, max(0.0, r2 or 0.0)), 1),
+        "width": round(100 * min(1.0, max(0.0, share)), 1),
         "more": "; ".join(
             _shorter(_cell(value))
             if name == "learner"
@@ -304,7 +307,7 @@ def _shorter(text: str) -> str:
     return re.sub(r"\d+\.\d{5,}", lambda found: f"{float(found[0]):.4g}", text)
 
 
-def _with_places(facts: dict[str, Any]) -> dict[str, Any]:
+def _with_places(facts: StabilityFacts) -> dict[str, object]:
     """Return a stability run with where its bars end."""
     rows = [
         {**row, "by": [{**one, "width": round(100 * one["frequency"], 1)} for one in row["by"]]}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from covaria.errors import plural, visible
 from covaria.report.export import data_link
-from covaria.report.summarize import rows_of
+from covaria.report.facts import Bar, Cell, Line, Picture, TablesFacts
+from covaria.results.result import lines_of
 from covaria.tables.files import safe_cell
 
 if TYPE_CHECKING:
@@ -21,15 +22,43 @@ MOST_SAVED = 5000
 MOST_DRAWN = 40
 
 
+class StudyLike(Protocol):
+    """What a study has for its page."""
+
+    @property
+    def table(self) -> pd.DataFrame: ...
+    @property
+    def summary(self) -> pd.DataFrame: ...
+    @property
+    def features(self) -> pd.DataFrame: ...
+    @property
+    def failures(self) -> Iterable[Iterable[object]]: ...
+    @property
+    def about(self) -> Mapping[str, object]: ...
+
+
+class RefitLike(Protocol):
+    """What a refit has for its page."""
+
+    @property
+    def table(self) -> pd.DataFrame: ...
+    @property
+    def frequencies(self) -> pd.DataFrame: ...
+    @property
+    def alerts(self) -> Iterable[str]: ...
+    @property
+    def about(self) -> Mapping[str, object]: ...
+
+
 def tables_facts(
     title: str,
     answer: str,
     tables: Mapping[str, pd.DataFrame],
     *,
-    pictures: Iterable[dict[str, Any]] = (),
+    pictures: Iterable[Picture] = (),
     alerts: Iterable[str] = (),
-    about: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    about: Mapping[str, object] | None = None,
+) -> TablesFacts:
     """Return the facts of a page of tables."""
     return {
         "title": title,
@@ -41,8 +70,8 @@ def tables_facts(
     }
 
 
-def _table(heading: str, frame: pd.DataFrame) -> dict[str, Any]:
-    rows = rows_of(frame.head(MOST_SAVED))
+def _table(heading: str, frame: pd.DataFrame) -> dict[str, object]:
+    rows = lines_of(frame.head(MOST_SAVED))
     names = [str(name) for name in frame.columns]
     shown = [list(row.values()) for row in rows[:MOST_SHOWN]]
     return {
@@ -54,11 +83,11 @@ def _table(heading: str, frame: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _is_number(rows: list[list[Any]], k: int) -> bool:
+def _is_number(rows: list[list[Cell]], k: int) -> bool:
     return any(isinstance(row[k], (int, float)) and not isinstance(row[k], bool) for row in rows)
 
 
-def _csv(names: list[str], rows: list[dict[str, Any]]) -> str:
+def _csv(names: list[str], rows: list[Line]) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([safe_cell(visible(name)) for name in names])
@@ -67,25 +96,26 @@ def _csv(names: list[str], rows: list[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Cell) -> object:
     return safe_cell(visible(value)) if isinstance(value, str) else "" if value is None else value
 
 
-def picture(heading: str, frame: pd.DataFrame, *, mean: str, error: str) -> dict[str, Any]:
+def picture(heading: str, frame: pd.DataFrame, *, mean: str, error: str) -> Picture:
     """Return the means of a tidy table with two standard errors; other text columns name them."""
     lines = []
-    for row in rows_of(frame.head(MOST_DRAWN)):
+    for row in lines_of(frame.head(MOST_DRAWN)):
         at, spread = row[mean], row[error] or 0.0
         if at is None:
             continue
         label = ", ".join(str(value) for value in row.values() if isinstance(value, str) and value)
         text = f"{at:.3g} ± {2 * spread:.2g}"
-        ends = {"at": at, "low": at - 2 * spread, "high": at + 2 * spread}
-        lines.append({"label": label, "effect_text": text, "selected": True, **ends})
+        low, high = at - 2 * spread, at + 2 * spread
+        bar = Bar(label=label, effect_text=text, selected=True, at=at, low=low, high=high)
+        lines.append(bar)
     return {"heading": heading, "lines": lines}
 
 
-def study_facts(study: Any, *, title: str | None = None) -> dict[str, Any]:
+def study_facts(study: StudyLike, *, title: str | None = None) -> TablesFacts:
     """Return the facts of a study: how well each method chooses, and feature by feature."""
     keys = [c for c in ("scenario", "setting", "learner", "options", "repeat") if c in study.table]
     runs = len(study.table[keys].drop_duplicates())
@@ -101,7 +131,7 @@ def study_facts(study: Any, *, title: str | None = None) -> dict[str, Any]:
     )
 
 
-def _rates(summary: pd.DataFrame) -> list[dict[str, Any]]:
+def _rates(summary: pd.DataFrame) -> list[Picture]:
     """Return pictures of what matters most in a study: F1 and false discoveries."""
     if not {"metric", "mean", "se"} <= set(summary.columns):
         return []
@@ -110,7 +140,7 @@ def _rates(summary: pd.DataFrame) -> list[dict[str, Any]]:
     return [picture(words, own[name], mean="mean", error="se") for name, words in named.items()]
 
 
-def refit_facts(found: Any, *, title: str | None = None) -> dict[str, Any]:
+def refit_facts(found: RefitLike, *, title: str | None = None) -> TablesFacts:
     """Return the facts of a refit: errors on rows left out, and how often features are chosen."""
     return tables_facts(
         title or f"What is stable for {found.about.get('target', 'the target')}",
@@ -122,7 +152,7 @@ def refit_facts(found: Any, *, title: str | None = None) -> dict[str, Any]:
     )
 
 
-def _errors(table: pd.DataFrame) -> list[dict[str, Any]]:
+def _errors(table: pd.DataFrame) -> list[Picture]:
     if not {"error", "std_error"} <= set(table.columns):
         return []
     heading = "Error on the rows left out"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from covaria.assessment import defaults
 from covaria.errors import plural, short
 from covaria.methods import method_of
+from covaria.results.about import About
 from covaria.results.result import Result
 from covaria.results.settings import as_python
 
@@ -62,14 +60,14 @@ def answer(result: Result, matter: list[str], most: int = 8) -> str:
         names.append(f"{len(matter) - most} more")
     which = f": {joined(names)}" if names else ""
     matters = "matters" if len(matter) == 1 else "matter"
-    return f"{count} {matters} for {short(about['target'])}{which}. {_ground(result)}"
+    return f"{count} {matters} for {short(about.target)}{which}. {_ground(result)}"
 
 
 def _ground(result: Result) -> str:
     about = result.about
-    tested = f"Tested by {joined(result.methods)} on {plural(about['n_tested'], 'row')}"
-    named = CORRECTIONS[about["correction"]]
-    level = f"at level {about['alpha']:g}{f' after {named}' if named else ', unadjusted'}"
+    tested = f"Tested by {joined(result.methods)} on {plural(about.n_tested, 'row')}"
+    named = CORRECTIONS[about.correction]
+    level = f"at level {about.alpha:g}{f' after {named}' if named else ', unadjusted'}"
     share = explained(result)
     if share is None:
         return f"{tested} {level}."
@@ -81,7 +79,7 @@ def _ground(result: Result) -> str:
 
 def learner_name(result: Result) -> str:
     """Return the learner without its settings."""
-    return str(result.about["learner_text"]).split("(")[0].lower() or "the learner"
+    return str(result.about.learner_text).split("(")[0].lower() or "the learner"
 
 
 def explained(result: Result) -> float | None:
@@ -93,9 +91,9 @@ def explained(result: Result) -> float | None:
     return float(found.iloc[0]) if len(found) else None
 
 
-def _version(about: Mapping[str, Any]) -> str:
+def _version(about: About) -> str:
     """Return the version that made a result; the project was called residua."""
-    versions = about["versions"]
+    versions = about.versions
     return str(versions.get("covaria") or versions.get("residua", ""))
 
 
@@ -107,20 +105,20 @@ def _long_name(name: str) -> str:
 def methods_paragraph(result: Result) -> str:
     """Return the methods in words, ready to paste into a paper."""
     about = result.about
-    tests = joined([f"{_long_name(name)} ({about['methods'][name]})" for name in result.methods])
-    repeats = f", repeated {about['repeats']} times" if about["repeats"] > 1 else ""
-    named = CORRECTIONS[about["correction"]]
+    tests = joined([f"{_long_name(name)} ({about.methods[name]})" for name in result.methods])
+    repeats = f", repeated {about.repeats} times" if about.repeats > 1 else ""
+    named = CORRECTIONS[about.correction]
     adjusted = (
-        f"The p-values were adjusted by {named} at level {about['alpha']:g}."
+        f"The p-values were adjusted by {named} at level {about.alpha:g}."
         if named
-        else f"The p-values were compared with {about['alpha']:g}, without adjustment."
+        else f"The p-values were compared with {about.alpha:g}, without adjustment."
     )
     return (
-        f"Whether each of {about['n_features']} features helps to predict {short(about['target'])} "
-        f"given the others was tested by {tests} on {about['n_tested']:,} observations, with "
-        f"regressions fitted by {short(about['learner_text'], 200)} ({about['splits']}{repeats}). "
+        f"Whether each of {about.n_features} features helps to predict {short(about.target)} "
+        f"given the others was tested by {tests} on {about.n_tested:,} observations, with "
+        f"regressions fitted by {short(about.learner_text, 200)} ({about.splits}{repeats}). "
         f"{adjusted} "
-        f"Computed with covaria {_version(about)} (seed {about['seed']})."
+        f"Computed with covaria {_version(about)} (seed {about.seed})."
     )
 
 
@@ -128,7 +126,7 @@ def references(result: Result) -> list[str]:
     """Return the references of the methods that were used, in the order of the alphabet."""
     parts = {part for name in result.methods for part in (base(name), *base(name).split("+"))}
     found = [method.reference for part in sorted(parts) if (method := method_of(part))]
-    found += [CORRECTION_REFERENCES.get(result.about["correction"], "")]
+    found += [CORRECTION_REFERENCES.get(result.about.correction, "")]
     if len(result.scores) > 1:
         found.append(EFFICIENCY)
     return sorted(text for text in set(found) if text)

@@ -38,6 +38,7 @@ from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import describe
 from covaria.options.checks import between_0_and_1, confidence_level, plain, shown, truth, whole
 from covaria.randomness import stream
+from covaria.results.about import About
 from covaria.results.findings import Finding, note, of_each
 from covaria.results.result import Result
 from covaria.results.status import Outcome, Status, has_failed
@@ -163,10 +164,49 @@ def conclude(
     left: Leftover | None = None,
 ) -> Result:
     """Return the result of one or more cross-fits of the same table."""
+    table, scores = _tested_by_all(fitted, methods, options, chosen)
+    if any(residuals.halves for residuals in fitted):
+        plain_fits = [replace(residuals, halves=()) for residuals in fitted]
+        as_seen, _ = _tested_by_all(plain_fits, methods, options, chosen)
+        table["verdict"] = _doubted(table, as_seen)
+    quality = quality_table(fitted, learner, left)
+    result = Result(
+        table=table,
+        scores=scores,
+        rows=_tested(fitted),
+        about=About.of(_about(fitted, learner, methods, options, chosen)),
+        quality=quality,
+        findings=(
+            *_findings(fitted[0].data, learner, table, quality, options),
+            *_resting_on_few(table, scores, _tested(fitted)),
+            *(
+                note(f"{name}: {one.choice.note}")
+                for name, one in chosen.items()
+                if one.choice.note
+            ),
+        ),
+        residuals={
+            name: array
+            for name, array in fitted[0].arrays.items()
+            if name in ("y_given_all", "y_given_rest", "x_given_rest")
+        }
+        | {"fold": fitted[0].fold.astype(float)},
+    )
+    _check_fitted(result, learner, [m.name for m in methods if isinstance(m, Method)])
+    return result
+
+
+def _tested_by_all(
+    fitted: Sequence[Residuals],
+    methods: Sequence[AnyMethod],
+    options: Options,
+    chosen: Mapping[str, Chosen],
+) -> tuple[pd.DataFrame, dict[str, Array]]:
+    """Return the rows of every method, and the scores of tests."""
     import pandas as pd
 
     scores: dict[str, Array] = {}
-    tables = []
+    tables: list[pd.DataFrame] = []
     for method in methods:
         if isinstance(method, Chooser):
             tables.append(_chosen_rows(method, fitted[0].data, chosen[method.name].choice, options))
@@ -190,32 +230,16 @@ def conclude(
         )
         tables.append(_rows(method, fitted, per_repeat, combined, options))
         scores[method.name] = _mean_over_repeats(fitted, per_repeat)
-    table = pd.concat(tables, ignore_index=True)
-    quality = quality_table(fitted, learner, left)
-    result = Result(
-        table=table,
-        scores=scores,
-        rows=_tested(fitted),
-        about=_about(fitted, learner, methods, options, chosen),
-        quality=quality,
-        findings=(
-            *_findings(fitted[0].data, learner, table, quality, options),
-            *_resting_on_few(table, scores, _tested(fitted)),
-            *(
-                note(f"{name}: {one.choice.note}")
-                for name, one in chosen.items()
-                if one.choice.note
-            ),
-        ),
-        residuals={
-            name: array
-            for name, array in fitted[0].arrays.items()
-            if name in ("y_given_all", "y_given_rest", "x_given_rest")
-        }
-        | {"fold": fitted[0].fold.astype(float)},
-    )
-    _check_fitted(result, learner, [m.name for m in methods if isinstance(m, Method)])
-    return result
+    return pd.concat(tables, ignore_index=True), scores
+
+
+def _doubted(table: pd.DataFrame, as_seen: pd.DataFrame) -> list[str]:
+    """Return the verdicts: *cannot tell* where what is seen may be what both regressions miss."""
+    triples = zip(table["verdict"], table["selected"], as_seen["selected"], strict=True)
+    return [
+        "cannot tell" if verdict and seen and not selected else verdict
+        for verdict, selected, seen in triples
+    ]
 
 
 def _check_fitted(result: Result, learner: Learner, tests: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Kind(NamedTuple):
@@ -55,7 +55,7 @@ class Finding:
         """Return whether it puts a verdict in doubt."""
         return KINDS[self.kind].is_warning if self.kind in KINDS else False
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the record as values that json can hold."""
         return asdict(self)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import prod
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,15 @@ ROOM, RATIO = 2**29, 100
 DTYPES = re.compile(r"[fiu][1248]|b1")
 
 
-def pack(array: NDArray[Any]) -> dict[str, Any]:
+class Packed(TypedDict):
+    """An array as values that json can hold."""
+
+    shape: list[int]
+    dtype: str
+    data: str
+
+
+def pack(array: NDArray[np.generic]) -> Packed:
     """Return an array as values that json can hold."""
     array = np.ascontiguousarray(array)
     text = base64.b64encode(zlib.compress(array.astype(array.dtype.newbyteorder("<")).tobytes(), 6))
@@ -30,7 +38,7 @@ def pack(array: NDArray[Any]) -> dict[str, Any]:
     }
 
 
-def check_room(stored: Iterable[Mapping[str, Any]]) -> None:
+def check_room(stored: Iterable[Packed]) -> None:
     """Raise where arrays would unpack to more than anyone packs."""
     stored = list(stored)
     wanted = sum(_bytes_of(array) for array in stored)
@@ -38,7 +46,7 @@ def check_room(stored: Iterable[Mapping[str, Any]]) -> None:
         raise InputError(f"its arrays unpack to {wanted:,} bytes, far more than it holds")
 
 
-def unpack(stored: Mapping[str, Any]) -> NDArray[Any]:
+def unpack(stored: Packed) -> NDArray[Any]:
     """Return the array that `pack` described; it takes no more room than its shape says."""
     wanted = _bytes_of(stored)
     unpacker = zlib.decompressobj()
@@ -49,7 +57,7 @@ def unpack(stored: Mapping[str, Any]) -> NDArray[Any]:
     return array.astype(stored["dtype"])
 
 
-def _bytes_of(stored: Mapping[str, Any]) -> int:
+def _bytes_of(stored: Packed) -> int:
     shape, dtype = stored["shape"], stored["dtype"]
     if not all(type(size) is int and size >= 0 for size in shape) or len(shape) > 4:
         raise InputError("an array has no shape")

@@ -20,7 +20,7 @@ BINS = 8
 
 
 @dataclass(frozen=True)
-class Leftover:
+class ResidualPair:
     """What is left of one feature and of y, given the rest, for every tested row."""
 
     x: Array
@@ -33,26 +33,26 @@ class Leftover:
         return thinned(len(self.x), most)
 
 
-def leftover(result: Result, j: int) -> Leftover | None:
+def residual_pair(result: Result, j: int) -> ResidualPair | None:
     """Return a feature's leftovers, or nothing where they were not fitted.
 
     Of a feature of several columns it is the combination that goes best with y; of several
     classes the one that goes best with the feature.
     """
     x_all, y_all = (result.residuals.get(name) for name in ("x_given_rest", "y_given_rest"))
-    columns = result.about["columns"][j]
+    columns = result.about.columns[j]
     if x_all is None or y_all is None or not columns:
         return None
     x, y = x_all[:, columns], y_all[:, j].reshape(len(y_all), -1)
     k = int(np.argmax(_strength(x, y)))
-    name, target = short(result.features[j], 40), short(str(result.about["target"]), 40)
+    name, target = short(result.features[j], 40), short(str(result.about.target), 40)
     if y.shape[1] > 1:
-        target = f"class {short(str(result.about['classes'][k + 1]), 30)}"
+        target = f"class {short(str(result.about.classes[k + 1]), 30)}"
     if len(columns) == 1:
-        return Leftover(x[:, 0], y[:, k], f"{name} given the rest", f"{target} given the rest")
+        return ResidualPair(x[:, 0], y[:, k], f"{name} given the rest", f"{target} given the rest")
     weights = np.linalg.lstsq(x - x.mean(axis=0), y[:, k] - y[:, k].mean(), rcond=None)[0]
     label = f"combination of the {len(columns)} columns of {name}, given the rest"
-    return Leftover(np.asarray(x @ weights), y[:, k], label, f"{target} given the rest")
+    return ResidualPair(np.asarray(x @ weights), y[:, k], label, f"{target} given the rest")
 
 
 def _strength(x: Array, y: Array) -> Array:
@@ -85,7 +85,7 @@ class Curve:
     error: Array
 
 
-def binned(left: Leftover, bins: int = BINS) -> Curve | None:
+def binned(left: ResidualPair, bins: int = BINS) -> Curve | None:
     """Return the mean of y's leftovers along the feature's, in bins of as many rows each."""
     if np.ptp(left.x) == 0 or len(left.x) < 4 * bins:
         return None
@@ -100,10 +100,10 @@ def binned(left: Leftover, bins: int = BINS) -> Curve | None:
 def effects_by_fold(result: Result) -> dict[str, Array]:
     """Return {method: (folds, features)}: the effect in each fold, where folds are known."""
     fold = result.residuals.get("fold")
-    if fold is None or len(fold) != len(result.rows) or result.about["folds"] < 2:
+    if fold is None or len(fold) != len(result.rows) or result.about.folds < 2:
         return {}
-    members = [fold == k for k in range(int(result.about["folds"]))]
-    if result.about["repeats"] > 1 or not all(part.any() for part in members):
+    members = [fold == k for k in range(int(result.about.folds))]
+    if result.about.repeats > 1 or not all(part.any() for part in members):
         return {}
     units = _units(result)
     return {

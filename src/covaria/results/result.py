@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covaria.errors import InputError, MissingExtra, plural, short
 from covaria.execution.cost import Ledger
+from covaria.results.about import About
 from covaria.results.findings import Finding, note, texts
 from covaria.results.packing import check_room, pack, unpack
 from covaria.results.settings import from_stored, to_stored
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 FORMAT = 1
+# A row of a tidy table, by the names of its columns.
+Line = dict[str, Any]
 # Where the seconds of each row of the cost stand among those of the methods.
 STAGES = "stages"
 # What a file holds, and its checksum; files of residua 0.1 have none.
@@ -67,12 +70,15 @@ class Result:
     table: pd.DataFrame
     scores: Mapping[str, Array]
     rows: NDArray[np.intp]
-    about: Mapping[str, Any]
+    about: About
     quality: pd.DataFrame
     findings: tuple[Finding, ...] = field(default=())
     residuals: Mapping[str, Array] = field(default_factory=dict)
     cost: pd.DataFrame = field(default_factory=_no_cost)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "about", About.of(self.about))
 
     @property
     def methods(self) -> list[str]:
@@ -124,11 +130,11 @@ class Result:
         """Return one row per feature, the clearest first: what each method says, and a verdict."""
         import pandas as pd
 
-        by_feature: dict[str, list[dict[Any, Any]]] = {name: [] for name in self.features}
-        for line in self.table.to_dict(orient="records"):
+        by_feature: dict[str, list[Line]] = {name: [] for name in self.features}
+        for line in cast(list[Line], self.table.to_dict(orient="records")):
             by_feature[line["feature"]].append(line)
         lines = sorted(by_feature.values(), key=_clearest)
-        return pd.DataFrame([_verdict(tests, self.about["methods"]) for tests in lines])
+        return pd.DataFrame([_verdict(tests, self.about.methods) for tests in lines])
 
     def __str__(self) -> str:
         lines = [self.headline, "", plain_table(self.verdicts)]
@@ -142,10 +148,10 @@ class Result:
         decides = self.table["method"] == self.verdict if self.verdict else True
         chosen = self.table.loc[self.table["selected"] & decides, "feature"].nunique()
         about = self.about
-        correction = {"none": "unadjusted"}.get(about["correction"], about["correction"].upper())
+        correction = {"none": "unadjusted"}.get(about.correction, about.correction.upper())
         return (
-            f"{chosen} of {len(self.features)} features matter for '{short(about['target'])}' "
-            f"({', '.join(self.methods)}; {correction}, level {about['alpha']:g})."
+            f"{chosen} of {len(self.features)} features matter for '{short(about.target)}' "
+            f"({', '.join(self.methods)}; {correction}, level {about.alpha:g})."
         )
 
     @property
@@ -163,7 +169,7 @@ class Result:
         table = str(self.verdicts.to_html(index=False, escape=True, border=0))
         return f"<p><b>{escape(self.headline)}</b></p>{table}<ul>{notes}</ul>"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return everything as values that json can hold; arrays as compressed text."""
         return {
             "format": FORMAT,
@@ -179,18 +185,15 @@ class Result:
         }
 
     @property
-    def _seconds(self) -> dict[str, Any]:
+    def _seconds(self) -> dict[str, object]:
         """Return all times, which differ from run to run: a file has them in one place."""
         stages = {STAGES: cells(self.cost["seconds"])} if len(self.cost) else {}
-        return {**self.about.get("seconds", {}), **stages}
+        return {**self.about.seconds, **stages}
 
     @property
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[Line]:
         """Return the rows of the table as values that json can hold."""
-        columns = {str(name): cells(column) for name, column in self.table.items()}
-        return [
-            dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
-        ]
+        return lines_of(self.table)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the result as JSON text, and write it where a path is given."""
@@ -266,7 +269,7 @@ def _quality(stored: Mapping[str, Any]) -> pd.DataFrame:
     return Quality(_frame(stored)).rename(columns=RENAMED)
 
 
-def _is_empty(value: Any) -> bool:
+def _is_empty(value: object) -> bool:
     return value is None or (isinstance(value, float) and not isfinite(value))
 
 
@@ -274,6 +277,12 @@ def cells(column: Any) -> list[Any]:
     """Return a column's values, with None where json has no number for a cell."""
     values: list[Any] = column.tolist()
     return [None if _is_empty(value) else value for value in values]
+
+
+def lines_of(frame: pd.DataFrame) -> list[Line]:
+    """Return the rows of any tidy table as values that json can hold."""
+    columns = {str(name): cells(column) for name, column in frame.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def is_combination(method: str) -> bool:
@@ -312,7 +321,7 @@ def _read(stored: Mapping[str, Any]) -> dict[str, Any]:
         "table": table,
         "scores": scores,
         "rows": rows.astype(np.intp),
-        "about": {**about, "seconds": seconds},
+        "about": About.of({**about, "seconds": seconds}),
         "quality": _quality(stored["quality"]),
         "findings": _findings(stored),
         "residuals": residuals,
@@ -323,7 +332,7 @@ def _read(stored: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _frame(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
+def _frame(columns: Mapping[str, list[object]]) -> pd.DataFrame:
     """Return a table with columns of empty cells as numbers again."""
     import pandas as pd
 
@@ -348,7 +357,7 @@ def _check_table(table: pd.DataFrame) -> None:
         raise InputError("it has a test twice")
 
 
-def describe_effect(line: Any, alternative: str = "two-sided") -> str:
+def describe_effect(line: Mapping[str, Any], alternative: str = "two-sided") -> str:
     """Return an effect with its interval, or with its bound if the test has one side, or a dash."""
     if line["status"] != "ok" or _is_empty(line["effect"]):
         return "—"
@@ -377,15 +386,15 @@ def describe_p(p: float | None) -> str:
     return "1" if p > 0.9995 else f"{p:.3f}".lstrip("0")
 
 
-def _clearest(tests: list[dict[Any, Any]]) -> tuple[float, float]:
+def _clearest(tests: list[Line]) -> tuple[float, float]:
     """Return what puts the clearest feature first: its smallest p, else its largest statistic."""
     p_values = [test["p_value"] for test in tests if not isnan(test["p_value"])]
     return min(p_values, default=0.0), -max(abs(test["statistic"]) for test in tests)
 
 
-def _verdict(tests: list[dict[Any, Any]], sides: Mapping[str, str]) -> dict[str, Any]:
+def _verdict(tests: list[Line], sides: Mapping[str, str]) -> dict[str, object]:
     """Return what the tests say of one feature, in a row for people."""
-    row: dict[str, Any] = {"feature": tests[0]["feature"]}
+    row: dict[str, object] = {"feature": tests[0]["feature"]}
     for test in tests:
         if not isnan(test["estimate"]):
             row[test["method"]] = describe_effect(test, sides.get(test["method"], ""))
@@ -394,7 +403,7 @@ def _verdict(tests: list[dict[Any, Any]], sides: Mapping[str, str]) -> dict[str,
     return {**row, "verdict": _in_words(tests)}
 
 
-def _in_words(tests: list[dict[Any, Any]]) -> str:
+def _in_words(tests: list[Line]) -> str:
     chosen = [str(test["method"]) for test in tests if test["selected"]]
     combined = [str(test["method"]) for test in tests if is_combination(test["method"])]
     if combined:

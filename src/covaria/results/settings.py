@@ -27,7 +27,7 @@ class Unstored:
         return self.words
 
 
-def to_stored(value: Any) -> Any:
+def to_stored(value: object) -> object:
     """Return a setting as json can hold it."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
@@ -45,7 +45,7 @@ def to_stored(value: Any) -> Any:
     return {WORDS: repr(value)}
 
 
-def from_stored(stored: Any) -> Any:
+def from_stored(stored: object) -> object:
     """Return the setting that `to_stored` described."""
     if isinstance(stored, list):
         return [from_stored(one) for one in stored]
@@ -60,7 +60,7 @@ def from_stored(stored: Any) -> Any:
     return Unstored(str(stored[WORDS]))
 
 
-def _as_array(value: Any) -> np.ndarray[Any, Any] | None:
+def _as_array(value: object) -> np.ndarray[Any, Any] | None:
     """Return a column of values as an array, None for anything else."""
     if isinstance(value, range) or hasattr(value, "__array__"):
         array = np.asarray(value)
@@ -68,7 +68,7 @@ def _as_array(value: Any) -> np.ndarray[Any, Any] | None:
     return None
 
 
-def as_python(settings: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
+def as_python(settings: Mapping[str, object], usual: Mapping[str, object]) -> str:
     """Return Python that asks for the same again; long arrays go by the name of their setting."""
     given = {
         name: value
@@ -81,11 +81,11 @@ def as_python(settings: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
     return "\n".join([*lines, f"covaria.assess({call})"])
 
 
-def _is(value: Any, usual: Any) -> bool:
+def _is(value: object, usual: object) -> bool:
     return type(value) is type(usual) and value == usual
 
 
-def _written(name: str, value: Any) -> str:
+def _written(name: str, value: object) -> str:
     """Return a setting as Python, or its name where it is a column of values or rows of folds."""
     is_rows = isinstance(value, (list, tuple)) and not all(isinstance(v, str) for v in value)
     if _as_array(value) is not None or is_rows:
@@ -93,7 +93,7 @@ def _written(name: str, value: Any) -> str:
     return " ".join(repr(value).split())
 
 
-def _imports(value: Any) -> list[str]:
+def _imports(value: object) -> list[str]:
     """Return what has to be imported before a value's own text can be run."""
     found = []
     if isinstance(value, Learner):
@@ -105,7 +105,7 @@ def _imports(value: Any) -> list[str]:
     return found
 
 
-def _imports_of(value: Any) -> list[str]:
+def _imports_of(value: object) -> list[str]:
     """Return the imports of an object of another library and of all that it is made of."""
     kind = type(value)
     if kind.__module__.split(".")[0] in ("builtins", "numpy", "pandas", "polars"):

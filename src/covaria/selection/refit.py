@@ -27,7 +27,7 @@ from covaria.nuisance.splits import Fold
 from covaria.options.checks import plain_all, reporter, whole
 from covaria.options.naming import split_names
 from covaria.randomness import seed_of
-from covaria.results.result import cells, plain_table
+from covaria.results.result import lines_of, plain_table
 from covaria.selection.stability import Rule, Stability, check_options, stability
 from covaria.tables.dataset import Dataset, Feature, Rows, is_constant
 
@@ -45,12 +45,12 @@ FRAMES = ("table", "frequencies", "draws", "errors")
 
 
 def refit(
-    X: Any,
-    y: Any = None,
+    X: object,
+    y: object = None,
     *,
-    learner: Any = "auto",
+    learner: object = "auto",
     methods: str | Sequence[str] = "default",
-    learners: Any = None,
+    learners: object = None,
     folds: int = 5,
     threshold: float = 0.8,
     seeds: int = 1,
@@ -105,7 +105,7 @@ def refit(
     return _concluded(runs)
 
 
-def name_learners(given: Any) -> dict[str, Learner]:
+def name_learners(given: object) -> dict[str, Learner]:
     """Return the learners by name; two of one kind go by their settings.
 
     >>> list(name_learners("linear, boosting, boosting(splits=4)"))[:2]
@@ -232,13 +232,13 @@ class Refit:
             found.setdefault(str(learner), {})[str(method)] = kept.tolist()
         return found
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return everything as values that json can hold."""
         return {
             "about": dict(self.about),
             "alerts": list(self.alerts),
             "stable": self.stable,
-            **{name: _lines(getattr(self, name)) for name in FRAMES},
+            **{name: lines_of(getattr(self, name)) for name in FRAMES},
         }
 
     @classmethod
@@ -300,11 +300,6 @@ def joined(parts: Sequence[Refit]) -> Refit:
     )
 
 
-def _lines(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    values = {str(name): cells(column) for name, column in frame.items()}
-    return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
-
-
 def _concluded(runs: Sequence[_Run]) -> Refit:
     import pandas as pd
 
@@ -312,9 +307,7 @@ def _concluded(runs: Sequence[_Run]) -> Refit:
     draws = _draws(errors, runs)
     first = runs[0].stability.about
     seeds = sorted({run.seed for run in runs})
-    alerts = dict.fromkeys(
-        alert for run in runs for alert in run.stability.alerts if "at a time" not in alert
-    )
+    alerts = dict.fromkeys(note for run in runs for note in run.stability.notes)
     return Refit(
         table=_summary(draws),
         errors=errors,
@@ -339,7 +332,7 @@ def _concluded(runs: Sequence[_Run]) -> Refit:
     )
 
 
-def _error_lines(run: _Run) -> list[dict[str, Any]]:
+def _error_lines(run: _Run) -> list[dict[str, object]]:
     lines = []
     for method, errors in run.errors.items():
         flags = run.stability.chosen.get(method)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from covaria.tables.dataset import MIN_ROWS, named_groups
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+S = TypeVar("S", bound=np.generic)
 
 
 class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -41,17 +42,17 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         method: str = "default",
         *,
-        learner: Any = "auto",
+        learner: object = "auto",
         correction: str = "bh",
         alpha: float = 0.05,
         top: int | None = None,
-        splits: Any = 5,
+        splits: object = 5,
         feature_groups: Mapping[str, Sequence[str]] | None = None,
         task: str = "auto",
         repeats: int = 1,
         n_jobs: int = 1,
-        random_state: Any = 0,
-        options: Mapping[str, Any] | None = None,
+        random_state: object = 0,
+        options: Mapping[str, object] | None = None,
     ) -> None:
         self.method = method
         self.learner = learner
@@ -74,7 +75,7 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """Set the fitted attributes."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: object, sample_weight: object = None, groups: object = None) -> Self:
         """Return self, having found the features that matter for y.
 
         Parameters
@@ -141,7 +142,7 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         named = getattr(self, "feature_names_in_", None)
         return [f"x{j}" for j in range(self.n_features_in_)] if named is None else list(named)
 
-    def _table(self, X: Any, *, reset: bool, **target: Any) -> Any:
+    def _table(self, X: Any, *, reset: bool, **target: object) -> Any:
         """Return a dataframe as it is, anything else as an array; remember or check names."""
         if not _is_frame(X):
             X = check_array(
@@ -172,11 +173,11 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         except ImportError as error:
             raise InputError(f"Turning this table into {wanted} needs {error.name}.") from error
 
-    def _per_column(self, values: Any) -> NDArray[Any]:
+    def _per_column(self, values: NDArray[S]) -> NDArray[S]:
         """Return a value of every feature as one of every column."""
         return np.asarray(values)[self._owners]
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.allow_nan = True
@@ -281,7 +282,7 @@ class StabilitySelector(_ColumnSelector):
         self,
         method: str = "default",
         *,
-        learner: Any = "auto",
+        learner: object = "auto",
         folds: int = 5,
         threshold: float = 0.8,
         scheme: str = "folds",
@@ -290,13 +291,13 @@ class StabilitySelector(_ColumnSelector):
         correction: str = "bh",
         alpha: float = 0.05,
         top: int | None = None,
-        splits: Any = 5,
+        splits: object = 5,
         feature_groups: Mapping[str, Sequence[str]] | None = None,
         task: str = "auto",
         repeats: int = 1,
         n_jobs: int = 1,
-        random_state: Any = 0,
-        options: Mapping[str, Any] | None = None,
+        random_state: object = 0,
+        options: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(
             method,
@@ -339,7 +340,7 @@ class StabilitySelector(_ColumnSelector):
         self.support_ = self._per_column(table["selected"].to_numpy(bool))
 
 
-def _settings(selector: Any) -> dict[str, Any]:
+def _settings(selector: _ColumnSelector) -> dict[str, Any]:
     """Return a selector's settings under the names that `assess` has for them."""
     names = ("learner", "correction", "alpha", "splits", "task", "repeats", "n_jobs")
     settings = {name: getattr(selector, name) for name in names}
@@ -354,7 +355,7 @@ def _settings(selector: Any) -> dict[str, Any]:
     return WITHOUT_CHECKS | settings | dict(options)
 
 
-def _one(selector: Any) -> list[str]:
+def _one(selector: _ColumnSelector) -> list[str]:
     """Return the one method in a list; the default is gcm+pcm, in sample gcm."""
     method, settings = plain(selector.method), _settings(selector)
     if not isinstance(method, str) or len(split_names(method)) > 1:
@@ -365,7 +366,7 @@ def _one(selector: Any) -> list[str]:
     return [DEFAULT_METHODS[-1] if method == "default" else method]
 
 
-def _seed(random_state: Any) -> int:
+def _seed(random_state: object) -> int:
     """Return a whole number as it is, and one drawn from anything else."""
     random_state = plain(random_state)
     if is_whole(random_state):
@@ -380,7 +381,7 @@ def _seed(random_state: Any) -> int:
         ) from None
 
 
-def _is_frame(X: Any) -> bool:
+def _is_frame(X: object) -> bool:
     """Return whether X is a dataframe, of pandas, polars or another kind."""
     return hasattr(X, "shape") and hasattr(X, "columns")
 
@@ -421,7 +422,7 @@ def _columns(X: Any, kept: NDArray[np.intp]) -> Any:
     return nw.from_native(X)[:, kept.tolist()].to_native()
 
 
-def _with_zeros(X: Any, kept: NDArray[np.intp], names: Sequence[str]) -> Any:
+def _with_zeros(X: Any, kept: NDArray[np.intp], names: Sequence[str]) -> object:
     """Return the columns at their old places, with zeros between them."""
     if not _is_frame(X):
         return _array_with_zeros(X, kept, len(names))
@@ -434,7 +435,7 @@ def _with_zeros(X: Any, kept: NDArray[np.intp], names: Sequence[str]) -> Any:
     return frame.with_columns(*zeros).select(*names).to_native()
 
 
-def _array_with_zeros(X: Any, kept: NDArray[np.intp], n_columns: int) -> Any:
+def _array_with_zeros(X: Any, kept: NDArray[np.intp], n_columns: int) -> object:
     if hasattr(X, "tocsc"):
         # A product with ones where a column goes.
         from scipy.sparse import csr_array

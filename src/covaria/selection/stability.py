@@ -57,10 +57,10 @@ NEVER_BELOW_RAW = ("none", "bh", "by", "holm", "bonferroni")
 
 
 def stability(
-    X: Any,
-    y: Any = None,
+    X: object,
+    y: object = None,
     *,
-    learner: Any = "auto",
+    learner: object = "auto",
     methods: str | Sequence[str] = "default",
     method: str | Sequence[str] | None = None,
     folds: int = 5,
@@ -198,7 +198,9 @@ def _halves(data: Dataset, seed: int, pair: int) -> list[Fold]:
     return [(halves[0], halves[1]), (halves[1], halves[0])]
 
 
-def check_options(options: Mapping[str, Any], own: Sequence[str] = ("methods", "learner")) -> None:
+def check_options(
+    options: Mapping[str, object], own: Sequence[str] = ("methods", "learner")
+) -> None:
     """Raise a sentence where `assess` has no such option, but for those in `own`."""
     named = ("X", "y", "methods", "learner")
     known = [*own, *(name for name in inspect.signature(assess).parameters if name not in named)]
@@ -207,7 +209,7 @@ def check_options(options: Mapping[str, Any], own: Sequence[str] = ("methods", "
             raise InputError(f"There is no option '{short(name)}'.{did_you_mean(name, known)}")
 
 
-def _check_splits(splits: Any) -> None:
+def _check_splits(splits: object) -> None:
     """Raise a sentence where splits hold for the whole table only."""
     if not (isinstance(splits, (str, Real)) or hasattr(splits, "split") or splits is None):
         raise InputError(
@@ -269,7 +271,7 @@ def _run(task: tuple[Job, Rows, int]) -> _Run:
     some_failed = any(map(has_failed, table["status"].tolist()))
     return _Run(
         selected=dict(zip(result.methods, selected, strict=True)),
-        sided={name: str(result.about["methods"][name]) for name in tested},
+        sided={name: str(result.about.methods[name]) for name in tested},
         failures=tuple(result.failures) if some_failed else (),
         nothing=nothing,
     )
@@ -341,6 +343,7 @@ class Stability:
     samples         (rows selected on, rows left out) of each part
     about           rule, learner, level and seed
     alerts          sentences to read before trusting the table
+    notes           those of them that are about the rows and the fits
     """
 
     table: pd.DataFrame
@@ -349,6 +352,7 @@ class Stability:
     samples: Sequence[Fold]
     about: Mapping[str, Any]
     alerts: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = field(default=())
 
     @property
     def methods(self) -> list[str]:
@@ -369,7 +373,7 @@ class Stability:
         """Return how many features each method selects at a time, on average."""
         return {m: float(flags.sum(axis=1).mean()) for m, flags in self.chosen.items()}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return everything but the row numbers as values that json can hold."""
         return {
             "about": dict(self.about),
@@ -416,9 +420,9 @@ def _concluded(job: Job, rule: Rule, samples: Sequence[Fold], runs: Sequence[_Ru
     """Return how often each feature was selected, and what that is worth."""
     import pandas as pd
 
-    data = job.data
+    data, notes = job.data, tuple(_notes(job, runs))
     chosen = {m: np.array([run.selected[m] for run in runs]) for m in runs[0].selected}
-    tables, expected = [], {}
+    tables, expected, rates = [], {}, []
     for method, flags in chosen.items():
         times = flags.sum(axis=0)
         frequency = times / rule.count
@@ -428,13 +432,15 @@ def _concluded(job: Job, rule: Rule, samples: Sequence[Fold], runs: Sequence[_Ru
         )
         q = float(flags.sum(axis=1).mean())
         expected[method] = _expected_false(rule, q, data.n_features, _level(job, runs, method))
+        rates.append(_in_words(rule, method, expected[method], q))
     return Stability(
         table=pd.concat(tables, ignore_index=True),
         expected_false=expected,
         chosen=chosen,
         samples=tuple(samples),
         about=_about(job, rule, samples),
-        alerts=tuple(_alerts(job, rule, expected, chosen, runs)),
+        alerts=(*notes, *rates),
+        notes=notes,
     )
 
 
@@ -472,7 +478,7 @@ def _expected_false(rule: Rule, q: float, p: int, level: _Level | None) -> dict[
     return {name: min(float(p), value) for name, value in found.items() if value is not None}
 
 
-def _about(job: Job, rule: Rule, samples: Sequence[Fold]) -> dict[str, Any]:
+def _about(job: Job, rule: Rule, samples: Sequence[Fold]) -> dict[str, object]:
     """Return what is needed to repeat the run."""
     options = job.options
     return {
@@ -495,20 +501,12 @@ def _about(job: Job, rule: Rule, samples: Sequence[Fold]) -> dict[str, Any]:
     }
 
 
-def _alerts(
-    job: Job,
-    rule: Rule,
-    expected: Mapping[str, Mapping[str, float]],
-    chosen: Mapping[str, Flags],
-    runs: Sequence[_Run],
-) -> Iterator[str]:
-    """Yield what to know before trusting the frequencies."""
+def _notes(job: Job, runs: Sequence[_Run]) -> Iterator[str]:
+    """Yield what to know of the table and its fits."""
     yield from job.data.notes
     failed = sorted({failure for run in runs for failure in run.failures})
     if failed:
         yield f"Some fits failed ({listed(failed)}): those features count as not selected there."
-    for method, bounds in expected.items():
-        yield _in_words(rule, method, bounds, float(chosen[method].sum(axis=1).mean()))
 
 
 # The r-concave bound is not among them: z-tests exceed it a little at low thresholds.

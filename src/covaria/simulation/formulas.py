@@ -17,11 +17,11 @@ from covaria.simulation.model import Model, Term
 Array = NDArray[np.float64]
 
 
-def _of_all(pick: Callable[..., Any]) -> Callable[..., Any]:
+def _of_all(pick: Callable[..., object]) -> Callable[..., object]:
     return lambda *values: reduce(pick, values)
 
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,
@@ -98,7 +98,7 @@ def formula(
     )
 
 
-def _width(text: str, named: int, given: Any) -> int:
+def _width(text: str, named: int, given: object) -> int:
     """Return how many features there are, of which the formula names the first so many."""
     if not is_whole(given) or given < 0:
         raise InputError(f"n_features={short(repr(given))} must be a whole number above 0.")
@@ -112,7 +112,7 @@ def _width(text: str, named: int, given: Any) -> int:
     return width
 
 
-def _parsed(text: Any) -> ast.expr:
+def _parsed(text: object) -> ast.expr:
     """Return the formula's tree, or raise where it has more than arithmetic in it."""
     if not isinstance(text, str):
         raise InputError(f"y={short(repr(text))} must be a formula in quotes, such as 'x1 + x2'.")
@@ -237,7 +237,7 @@ def _number(value: Any) -> float:
         return np.inf
 
 
-def _calculated(calculate: Callable[[Any, Any], Any], one: Any, two: Any) -> Any:
+def _calculated(calculate: Callable[[Any, Any], object], one: object, two: object) -> object:
     """Return a sum, product, …; of two numbers as NumPy has it: without an error, never complex."""
     try:
         found = calculate(one, two)
@@ -246,7 +246,7 @@ def _calculated(calculate: Callable[[Any, Any], Any], one: Any, two: Any) -> Any
     return np.nan if isinstance(found, complex) else found
 
 
-def _covariance(width: int, pairs: Any) -> Array | None:
+def _covariance(width: int, pairs: object) -> Array | None:
     if isinstance(pairs, Sequence) and not isinstance(pairs, str) and not pairs:
         return None
     if isinstance(pairs, str) or not isinstance(pairs, Sequence):

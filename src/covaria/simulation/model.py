@@ -63,13 +63,13 @@ class Term:
         return self.weights is not None or len(self.features) == 1
 
 
-def _side_by_side(at: list[int]) -> Any:
+def _side_by_side(at: list[int]) -> slice | list[int]:
     """Return a slice where the columns lie side by side, so that none is copied."""
     whole = list(range(at[0], at[0] + len(at)))
     return slice(at[0], at[0] + len(at)) if at == whole else at
 
 
-Function = Curve | Mapping[int | str, Curve] | Sequence[Any] | Array
+Function = Curve | Mapping[int | str, Curve] | Sequence[object] | Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ class Model:
     sampler: Callable[[Generator, int], Array] | None = None
     conditional: Callable[[Generator, Array, int], Array] | str | None = None
     name: str = "model"
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     terms: tuple[Term, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -137,11 +137,6 @@ class Model:
     def support(self) -> list[str]:
         """Return the features that matter."""
         return [self.names[j] for j in self.active]
-
-    @property
-    def is_normal(self) -> bool:
-        """Return whether the features are jointly normal."""
-        return self.sampler is None and self.df == np.inf
 
     def mean(self, X: Array) -> Array:
         """Return the regression function, E[y given X], for each row."""
@@ -193,7 +188,7 @@ def _width(function: Function, covariance: Array | None, n_features: int) -> int
     raise InputError("The number of features is not known. Give covariance= or n_features=.")
 
 
-def _check_noise(noise: Any) -> None:
+def _check_noise(noise: object) -> None:
     if not isinstance(noise, (int, float)) or not 0 < noise < LARGEST_NOISE:
         raise InputError(
             f"noise={shown(noise)} must be a number above 0: the noise's standard deviation."
@@ -212,11 +207,7 @@ def _check_law(model: Model) -> None:
         raise InputError(f"conditional={model.conditional!r} must be 'independent' or a function.")
 
 
-def _is_df(value: Any) -> bool:
-    return bool(2 < value < 1e300 or value == np.inf)
-
-
-def _checked_covariance(covariance: Any, width: int) -> Array:
+def _checked_covariance(covariance: object, width: int) -> Array:
     try:
         matrix = np.array(covariance, dtype=float)
     except (TypeError, ValueError):
@@ -266,7 +257,7 @@ def _refuse_link(link: Curve | None) -> None:
         raise InputError("link= needs function= to be the coefficients of the index.")
 
 
-def _weighted(parts: list[Any], link: Curve | None, names: list[str]) -> Term:
+def _weighted(parts: list[object], link: Curve | None, names: list[str]) -> Term:
     try:
         beta = np.array(parts, dtype=float)
     except (TypeError, ValueError):

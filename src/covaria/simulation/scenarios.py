@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from inspect import Parameter, signature
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -15,12 +15,17 @@ from covaria.errors import InputError, did_you_mean, is_whole, short, text_of
 from covaria.options.checks import LARGEST_WHOLE, plain_all, shown
 from covaria.simulation.model import Curve, Model, Term, straight
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Array = NDArray[np.float64]
 # Most scenarios have a matrix of all pairs of features.
 MOST_FEATURES = 5_000
 
 
-def draw(name: str, *, n_rows: int = 1000, seed: int = 0, **settings: Any) -> Any:
+def draw(
+    name: str, *, n_rows: int = 1000, seed: int = 0, **settings: Any
+) -> tuple[pd.DataFrame, pd.Series]:
     """Return features and target drawn from one of the paper's models.
 
     >>> X, y = draw("additive", n_rows=100, seed=0)
@@ -30,7 +35,7 @@ def draw(name: str, *, n_rows: int = 1000, seed: int = 0, **settings: Any) -> An
     return scenario(name, **settings).draw(n_rows, seed=seed)
 
 
-def scenario(name: str, **settings: Any) -> Model:
+def scenario(name: str, **settings: object) -> Model:
     """Return one of the paper's models by its name or its letter, with its settings.
 
     >>> scenario("f", df=3).support
@@ -62,7 +67,7 @@ def add_scenario(name: str, make: Callable[..., Model]) -> None:
     SCENARIOS[name] = make
 
 
-def _check_settings(name: str, make: Callable[..., Model], settings: dict[str, Any]) -> None:
+def _check_settings(name: str, make: Callable[..., Model], settings: dict[str, object]) -> None:
     """Raise a sentence where a scenario has no such setting, or where one is not a number."""
     taken = signature(make).parameters
     if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in taken.values()):
@@ -79,7 +84,7 @@ def _check_settings(name: str, make: Callable[..., Model], settings: dict[str, A
             raise InputError(f"{setting}={shown(value)} of scenario '{name}' must be a text.")
 
 
-def _is_number(value: Any, *, whole: bool) -> bool:
+def _is_number(value: object, *, whole: bool) -> bool:
     if whole:
         return is_whole(value) and abs(value) <= LARGEST_WHOLE
     return isinstance(value, Real) and not isinstance(value, bool)

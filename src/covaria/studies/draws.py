@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from covaria.errors import StoreError
 from covaria.selection.refit import Refit, joined
 from covaria.tables.texts import checksum
 
-Key = Mapping[str, Any]
+Key = Mapping[str, object]
 
 
 class Draws:
@@ -47,7 +46,7 @@ class Draws:
     def _name(self, key: Key) -> str:
         return checksum({**self.about, **key})
 
-    def _lines(self) -> Any:
+    def _lines(self) -> Iterator[tuple[str, Refit]]:
         if not self.path.is_file():
             return
         for line in self.path.read_bytes().splitlines():

@@ -48,7 +48,7 @@ class Cell:
     scenario: str
     parameters: Mapping[str, Any]
     learner: str
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
     origin: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -70,7 +70,7 @@ class Cell:
         return self.scenario, self.setting
 
 
-def written(settings: Mapping[str, Any]) -> str:
+def written(settings: Mapping[str, object]) -> str:
     """Return settings as text in a fixed order.
 
     >>> written({"rho": 0.5, "n_rows": 100})
@@ -119,7 +119,7 @@ class Grid:
         return found
 
 
-def digest(X: pd.DataFrame, y: Any) -> str:
+def digest(X: pd.DataFrame, y: object) -> str:
     """Return a short digest of a table, the same on every machine."""
     import pandas as pd
 
@@ -169,7 +169,7 @@ class Source:
             raise InputError(f"{self.origin['table']} has no column '{short(target)}'.{hint}")
         return frame, target
 
-    def first_rows(self, seed: int) -> tuple[pd.DataFrame, Any]:
+    def first_rows(self, seed: int) -> tuple[pd.DataFrame, object]:
         """Return the rows that tell whether the data is the same as before."""
         model = self.model()
         if model is None:
@@ -178,7 +178,7 @@ class Source:
         return model.draw(LOOKED_AT, seed=seed)
 
 
-def _check_names(scenario: str, settings: Mapping[str, Any]) -> None:
+def _check_names(scenario: str, settings: Mapping[str, object]) -> None:
     known = [name for name in signature(own.formula).parameters if name not in ("y", "name")]
     for name in settings:
         if name not in known:
@@ -202,7 +202,7 @@ def _made(make: Any, name: str, settings: Mapping[str, Any]) -> Model:
 
 
 def read_grid(
-    study: str | Path | Mapping[str, Any], *, code: Files = (), trust: bool = False
+    study: str | Path | Mapping[str, object], *, code: Files = (), trust: bool = False
 ) -> Grid:
     """Return the grid of a study file, or of the same as a dictionary.
 
@@ -215,7 +215,7 @@ def read_grid(
     """
     allowed = Allowed.of(code, trust)
     if isinstance(study, Mapping):
-        return _grid(plain_all(study), Path(), allowed)
+        return _grid(plain_all(dict(study)), Path(), allowed)
     path = Path(study)
     return _grid(read_toml(path, "a study file in TOML"), path.parent, allowed)
 
@@ -249,7 +249,7 @@ def _grid(given: dict[str, Any], folder: Path, allowed: Allowed = NONE) -> Grid:
 def _check_size(
     entries: list[Entry],
     learners: list[tuple[list[str], tuple[str, ...]]],
-    choices: list[Any],
+    choices: Sequence[object],
     repeats: int,
 ) -> None:
     """Raise where there are too many cells or tasks, before any of them is made."""
@@ -267,7 +267,7 @@ def _check_size(
 
 
 def _whole(
-    given: Mapping[str, Any], name: str, default: int, least: int, most: int = LARGEST_WHOLE
+    given: Mapping[str, object], name: str, default: int, least: int, most: int = LARGEST_WHOLE
 ) -> int:
     value = given.get(name, default)
     if not is_whole(value) or value < least:
@@ -277,7 +277,7 @@ def _whole(
     return int(value)
 
 
-def _entries(given: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+def _entries(given: Mapping[str, object], name: str) -> list[dict[str, object]]:
     """Return the [[scenario]] or [[learner]] entries; a bare name will do for one."""
     found = given.get(name, [])
     found = [found] if isinstance(found, Mapping | str) else found
@@ -290,7 +290,7 @@ def _entries(given: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     return [dict(entry) for entry in entries]
 
 
-Entry = tuple[str, dict[str, Any], dict[str, Any]]
+Entry = tuple[str, dict[str, object], dict[str, object]]
 
 
 def _scenario(entry: dict[str, Any], folder: Path, allowed: Allowed) -> Entry:
@@ -308,7 +308,9 @@ def _scenario(entry: dict[str, Any], folder: Path, allowed: Allowed) -> Entry:
     return name, origin, entry
 
 
-def _origin(name: str, entry: dict[str, Any], folder: Path, allowed: Allowed) -> dict[str, Any]:
+def _origin(
+    name: str, entry: dict[str, object], folder: Path, allowed: Allowed
+) -> dict[str, object]:
     """Take out of an entry what says where its rows come from, where it is a user's own."""
     if "model" in entry:
         return {"model": _made(lambda: entry.pop("model"), name, {})}
@@ -332,7 +334,9 @@ def _origin(name: str, entry: dict[str, Any], folder: Path, allowed: Allowed) ->
     return {}
 
 
-def _stored(name: str, origin: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def _stored(
+    name: str, origin: Mapping[str, object], settings: Mapping[str, object]
+) -> dict[str, object]:
     """Return a scenario as a store keeps it: with the text of its file, without a Model."""
     kept = {"model": "given in Python"} if "model" in origin else dict(origin)
     return {"name": name, **kept, **settings}
@@ -353,7 +357,7 @@ def _learner(entry: dict[str, Any]) -> tuple[list[str], tuple[str, ...]]:
     return texts, tuple(LETTERS.get(s, s) for s in only)
 
 
-def _options(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _options(given: Mapping[str, object]) -> Iterator[dict[str, object]]:
     chosen = {name: given[name] for name in OPTIONS if name in given}
     _check_count("The study", chosen)
     for options in _multiplied(chosen):
@@ -362,7 +366,7 @@ def _options(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {k: v for k, v in options.items() if not (k == "paper" and not v)}
 
 
-def _multiplied(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _multiplied(settings: Mapping[str, object]) -> Iterator[dict[str, object]]:
     """Yield every combination of the values in lists."""
     axes = {name: _values(name, value) for name, value in settings.items()}
     for empty in (name for name, values in axes.items() if not values):
@@ -374,12 +378,12 @@ def _multiplied(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield dict(zip(axes, values, strict=True))
 
 
-def _count(settings: Mapping[str, Any]) -> int:
+def _count(settings: Mapping[str, object]) -> int:
     """Return how many combinations `_multiplied` yields."""
     return prod(len(_values(name, value)) for name, value in settings.items())
 
 
-def _check_count(what: str, settings: Mapping[str, Any]) -> None:
+def _check_count(what: str, settings: Mapping[str, object]) -> None:
     if (count := _count(settings)) > MOST_CELLS:
         raise InputError(f"{what} has {count:,} combinations of settings. Give fewer values.")
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 METRICS = ("accuracy", "recall", "specificity", "f1", "fdr")
-CELL = ["scenario", "setting", "learner", "options"]
-RUN = [*CELL, "repeat"]
+# What tells a cell of a study from the others.
+CELL = ("scenario", "setting", "learner", "options")
 GUESS, SIMULATED = "guess", "guess (simulated)"
 
 

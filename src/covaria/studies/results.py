@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from covaria.studies import metrics
-from covaria.studies.store import CELL_COLUMNS, COLUMNS, Store
+from covaria.studies.store import COLUMNS, Store
 from covaria.tables.files import safe_cell
 from covaria.tables.writing import whole
 
@@ -82,11 +82,11 @@ def _long(store: Store) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         at: (cell[0], cell[1], *(parameters[at].get(name) for name in varied), cell[2], cell[3])
         for at, cell in cells.items()
     }
-    names = [*CELL_COLUMNS[:2], *varied, *CELL_COLUMNS[2:], "repeat", *COLUMNS]
+    names = [*metrics.CELL[:2], *varied, *metrics.CELL[2:], "repeat", *COLUMNS]
     return names, ((*head[cell], *rest) for cell, *rest in store.rows())
 
 
-def _varied(parameters: Iterable[dict[str, Any]]) -> list[str]:
+def _varied(parameters: Iterable[dict[str, object]]) -> list[str]:
     parameters = list(parameters)
     names = sorted({name for given in parameters for name in given} - set(COLUMNS))
     return [n for n in names if len({json.dumps(given.get(n)) for given in parameters}) > 1]

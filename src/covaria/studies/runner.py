@@ -39,11 +39,11 @@ class Standing:
 
 
 def run_study(
-    study: str | Path | Mapping[str, Any],
+    study: str | Path | Mapping[str, object],
     *,
     store: str | Path = "study.sqlite",
     n_jobs: int = 1,
-    dask: Any = None,
+    dask: object = None,
     shard: str | tuple[int, int] | None = None,
     new: bool = False,
     first: int | None = None,
@@ -74,11 +74,11 @@ def run_study(
 
 
 def run_in_store(
-    study: str | Path | Mapping[str, Any] | Grid,
+    study: str | Path | Mapping[str, object] | Grid,
     store: str | Path,
     *,
     n_jobs: int = 1,
-    dask: Any = None,
+    dask: object = None,
     shard: str | tuple[int, int] | None = None,
     new: bool = False,
     first: int | None = None,
@@ -136,7 +136,7 @@ def run(
 
 
 @contextmanager
-def _executor(n_jobs: int, dask: Any, *, apart: bool = False) -> Iterator[Executor]:
+def _executor(n_jobs: int, dask: object, *, apart: bool = False) -> Iterator[Executor]:
     """Yield where the tasks run; this process is for the store alone."""
     if dask is not None:
         with on_dask(dask, n_jobs) as cluster:
@@ -179,7 +179,7 @@ def identity(grid: Grid) -> dict[str, Any]:
     return {"grid": _plain(dict(grid.given)), "data": grid.data, "versions": versions()}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Return a value as JSON holds it."""
     return json.loads(json.dumps(value, default=str))
 
@@ -220,7 +220,7 @@ def _begin(store: Store, grid: Grid, shard: str | tuple[int, int] | None) -> Non
         store.set_shard(read_shard(shard))
 
 
-def differences(stored: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str]:
+def differences(stored: Mapping[str, object], ours: Mapping[str, object]) -> list[str]:
     """Return what differs between two studies, a phrase each.
 
     >>> differences({"grid": {"repeats": 3}}, {"grid": {"repeats": 4}})
@@ -240,7 +240,7 @@ def differences(stored: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str]
     return found
 
 
-def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(value: object, name: str = "") -> Iterator[tuple[str, object]]:
     if isinstance(value, Mapping):
         for key, inside in value.items():
             yield from _flat(inside, f"{name}.{key}" if name else str(key))
@@ -302,7 +302,7 @@ def _take(whole: Store, part: Store) -> None:
     whole.add_all(part.done(*task) for task in missing)
 
 
-def _answers(done: Done) -> list[Any]:
+def _answers(done: Done) -> list[object]:
     """Return a task's rows without the seconds, which are never twice the same."""
     return [row[:-1] for row in done.rows]
 

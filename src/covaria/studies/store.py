@@ -22,7 +22,6 @@ COLUMNS = (
     "method", "feature", "active", "estimate", "std_error", "low", "high", "statistic", "p_value",
     "p_adjusted", "selected", "status", "seconds",
 )  # fmt: skip
-CELL_COLUMNS = ("scenario", "setting", "learner", "options")
 _FIRST_SCHEMA = """
 CREATE TABLE study (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE cells (

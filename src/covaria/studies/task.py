@@ -33,7 +33,7 @@ class Work:
     methods: tuple[str, ...]
     seed: int
     model: Model | None
-    table: Any = None
+    table: object = None
     target: str = ""
 
     @classmethod
@@ -73,7 +73,7 @@ def run_task(work: Work, repeat: int) -> Done:
 def _rows(work: Work, seed: int) -> tuple[Row, ...]:
     X, y, active = work.rows(seed)
     result = _assessed(work, X, y, seed)
-    seconds: Mapping[str, float] = result.about["seconds"]
+    seconds: Mapping[str, float] = result.about.seconds
     table = result.table
     numbers = {name: table[name].tolist() for name in NUMBERS}
     rows = []

@@ -12,7 +12,6 @@ each other there are none either, so the product of all s_c has to be small as w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,7 @@ LEAST_SHARE = 0.01
 MOST_ROWS = 100_000
 
 
-def find_copies(columns: Sequence[NDArray[Any]]) -> Rows | None:
+def find_copies(columns: Sequence[NDArray[np.generic]]) -> Rows | None:
     """Return for each row the number of the row that it is a copy of; None without copies.
 
     Rows are numbered by their first appearance, so that the order of the columns does not matter.
@@ -47,7 +46,7 @@ def find_copies(columns: Sequence[NDArray[Any]]) -> Rows | None:
     return np.unique(first[group], return_inverse=True)[1].astype(np.intp)
 
 
-def _by_chance(columns: Sequence[NDArray[Any]]) -> bool:
+def _by_chance(columns: Sequence[NDArray[np.generic]]) -> bool:
     """Return whether near misses, or the columns one by one, let one expect the equal rows."""
     some = _some_rows(len(columns[0]))
     columns = [column[some] for column in columns]
@@ -78,7 +77,7 @@ def _pairs(codes: Codes) -> float:
     return float((times * (times - 1)).sum() / 2)
 
 
-def _whole(columns: Sequence[NDArray[Any]]) -> Codes:
+def _whole(columns: Sequence[NDArray[np.generic]]) -> Codes:
     """Return one code a row: the sum, from which a column's own can be taken off again."""
     total = np.zeros(len(columns[0]), dtype=np.uint64)
     for at, column in enumerate(columns):
@@ -86,7 +85,7 @@ def _whole(columns: Sequence[NDArray[Any]]) -> Codes:
     return total
 
 
-def _mixed(column: NDArray[Any], at: int) -> Codes:
+def _mixed(column: NDArray[np.generic], at: int) -> Codes:
     """Return a code for each value, well mixed and another in every column (splitmix64)."""
     if column.dtype == object:
         known: dict[object, int] = {}

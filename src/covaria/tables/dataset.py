@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,12 +97,12 @@ class Dataset:
     @classmethod
     def from_table(
         cls,
-        X: Any,
-        y: Any = None,
+        X: object,
+        y: object = None,
         *,
         groups: Mapping[str, Sequence[str]] | None = None,
-        sample_weight: Any = None,
-        clusters: Any = None,
+        sample_weight: object = None,
+        clusters: object = None,
         task: str = "auto",
         copies: bool = True,
         keep_frame: bool = False,
@@ -256,7 +255,7 @@ def _variance(X: Array, weights: Array | None) -> Array:
 
 
 def _frame(
-    X: Any,
+    X: object,
     names: list[str],
     features: tuple[Feature, ...],
     groups: Mapping[str, Sequence[str]],
@@ -266,12 +265,12 @@ def _frame(
     return Frame(frame_of(X)[names], owned, tuple(names))
 
 
-def _name_of(y: Any) -> str:
+def _name_of(y: object) -> str:
     name = getattr(y, "name", None)
     return "y" if is_gap(name) or not name else text_of(name)
 
 
-def _taken(table: dict[str, Column], given: Any) -> Any:
+def _taken(table: dict[str, Column], given: object) -> object:
     """Return a column taken out of the table where a name was given, else what was given."""
     if not isinstance(given, str):
         return given
@@ -288,7 +287,7 @@ def _check_size(table: Mapping[str, Column], n_rows: int) -> None:
         raise InputError(f"X has {plural(n_rows, 'row')}; at least {MIN_ROWS} are needed to test.")
 
 
-def _target(name: str, y: Any, n_rows: int, task: str) -> tuple[Array, tuple[str, ...]]:
+def _target(name: str, y: object, n_rows: int, task: str) -> tuple[Array, tuple[str, ...]]:
     """Return y as numbers, or as class codes with the class names."""
     what = f"The target '{short(name)}'"
     raw = vector(what, y, n_rows)
@@ -313,7 +312,9 @@ def _target(name: str, y: Any, n_rows: int, task: str) -> tuple[Array, tuple[str
     return np.ascontiguousarray(raw.values, dtype=float), ()
 
 
-def _class_codes(what: str, raw: Column, distinct: NDArray[Any]) -> tuple[Array, tuple[str, ...]]:
+def _class_codes(
+    what: str, raw: Column, distinct: NDArray[np.generic]
+) -> tuple[Array, tuple[str, ...]]:
     if len(distinct) > MAX_CLASSES:
         raise InputError(
             f"{what} has {len(distinct):,} classes, more than {MAX_CLASSES}. "
@@ -381,7 +382,7 @@ def _encode_numbers(name: str, values: Array) -> _Encoded:
     return _Encoded("number", [*columns, holes.astype(float)], [*marks, None], note)
 
 
-def _encode_labels(name: str, values: NDArray[Any]) -> _Encoded:
+def _encode_labels(name: str, values: NDArray[np.generic]) -> _Encoded:
     """Return a 0/1 column for every level but the most common; gaps are a level too."""
     labels = np.array(["(missing)" if v is None else v for v in values], dtype=object)
     counts = Counter(labels.tolist())
@@ -439,7 +440,7 @@ def _grouped(
     return parts
 
 
-def named_groups(groups: Any) -> dict[str, list[str]]:
+def named_groups(groups: object) -> dict[str, list[str]]:
     """Return the groups with names as text, as the columns have them, and no member twice."""
     if groups is None:
         return {}
@@ -528,7 +529,7 @@ def _stacked_holes(holes: list[NDArray[np.bool_] | None], n_rows: int) -> NDArra
     return np.column_stack([none if hole is None else hole for hole in holes])
 
 
-def _weights(given: Any, n_rows: int, cure: str) -> Array | None:
+def _weights(given: object, n_rows: int, cure: str) -> Array | None:
     """Return weights scaled to mean one."""
     if given is None:
         return None
@@ -542,7 +543,7 @@ def _weights(given: Any, n_rows: int, cure: str) -> Array | None:
     return np.asarray(values / values.mean(), dtype=float)
 
 
-def _clusters(given: Any, n_rows: int) -> Rows | None:
+def _clusters(given: object, n_rows: int) -> Rows | None:
     """Return a code per cluster."""
     if given is None:
         return None
@@ -559,7 +560,7 @@ def _clusters(given: Any, n_rows: int) -> Rows | None:
     return codes.astype(np.intp)
 
 
-def _copies(columns: list[NDArray[Any]], y: Array, weights: Array | None) -> Rows | None:
+def _copies(columns: list[NDArray[np.generic]], y: Array, weights: Array | None) -> Rows | None:
     """Return a cluster for each row and its copies; None without copies, or with few other rows."""
     found = find_copies([*columns, y, *([] if weights is None else [weights])])
     return None if found is None or int(found.max()) + 1 < MIN_ROWS else found

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from covaria.errors import InputError, MissingExtra, did_you_mean, listed, short
 from covaria.tables.texts import read_toml
@@ -99,7 +99,7 @@ def safe(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.map(safe_cell).rename(columns=safe_cell)
 
 
-def safe_cell(value: Any) -> Any:
+def safe_cell(value: object) -> object:
     """Return a cell that no spreadsheet takes for a formula, whatever blanks stand before it.
 
     >>> safe_cell("=1+1"), safe_cell(" \u200b@x"), safe_cell("a=b"), safe_cell(-2)
@@ -135,7 +135,7 @@ def _check_file(path: Path) -> None:
         raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
 
 
-def _read_parquet(path: Path) -> Any:
+def _read_parquet(path: Path) -> pd.DataFrame:
     """Return a Parquet table with pandas where pyarrow is there, else with polars."""
     from importlib.util import find_spec
 
@@ -147,7 +147,7 @@ def _read_parquet(path: Path) -> Any:
         if find_spec("polars"):
             import polars as pl
 
-            return pl.read_parquet(path)
+            return cast("pd.DataFrame", pl.read_parquet(path))  # any dataframe will do
     except Exception as error:
         raise InputError(
             f"{path} is not a Parquet file that can be read ({_reason(error)}). Write it again."
@@ -173,7 +173,7 @@ def _read_text(path: Path, raw: bytes) -> tuple[pd.DataFrame, list[str]]:
     return _without_row_numbers(_with_dates(frame, notes), notes)
 
 
-def _parsed(path: Path, text: str, separator: str, decimal: str) -> Any:
+def _parsed(path: Path, text: str, separator: str, decimal: str) -> pd.DataFrame:
     import pandas as pd
 
     try:
@@ -246,7 +246,7 @@ def _filled_lines(text: str) -> Iterable[str]:
     return (line for line in io.StringIO(text) if line.strip())
 
 
-def _cells(lines: Iterable[str], separator: str) -> Any:
+def _cells(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
     return csv.reader(lines, delimiter=separator, skipinitialspace=True)
 
 

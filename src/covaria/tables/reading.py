@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, SupportsFloat, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 from covaria.errors import InputError, listed, plural, short, text_of
 
 if TYPE_CHECKING:
+    import narwhals as nw
     import pandas as pd
+    from narwhals.typing import IntoFrame, IntoSeries
+
+    Series = nw.Series[IntoSeries]
 
 Array = NDArray[np.float64]
 
@@ -36,6 +40,15 @@ class Column:
 
     def __len__(self) -> int:
         return len(self.values)
+
+
+class Sparse(Protocol):
+    """A matrix of SciPy's that holds only what is not 0."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def toarray(self) -> NDArray[np.generic]: ...
 
 
 def columns_of(X: Any) -> dict[str, Column]:
@@ -70,7 +83,7 @@ def frame_of(X: Any) -> pd.DataFrame:
     return frame.set_axis(names, axis=1).reset_index(drop=True)
 
 
-def _as_pandas(X: Any) -> Any:
+def _as_pandas(X: IntoFrame) -> pd.DataFrame:
     """Return any other dataframe as a pandas frame, by way of lists where pyarrow is missing."""
     import narwhals as nw
 
@@ -82,16 +95,16 @@ def _as_pandas(X: Any) -> Any:
         return _as_frame({name: frame[name].to_list() for name in frame.columns})
 
 
-def _is_frame(X: Any) -> bool:
+def _is_frame(X: object) -> bool:
     marks = ("collect_schema", "column_names", "columns")
     return not isinstance(X, type) and any(hasattr(X, mark) for mark in marks)
 
 
-def _is_row(value: Any) -> bool:
+def _is_row(value: object) -> bool:
     return isinstance(value, (Mapping, list, tuple)) or getattr(value, "ndim", 0) == 1
 
 
-def _dense(X: Any) -> Any:
+def _dense(X: Sparse) -> NDArray[np.generic]:
     if np.prod(X.shape, dtype=float) > MOST_CELLS:
         raise InputError(
             f"X is sparse and has {X.shape[0]:,} rows and {X.shape[-1]:,} columns, too many to "
@@ -100,13 +113,13 @@ def _dense(X: Any) -> Any:
     return X.toarray()
 
 
-def _frame_of_rows(rows: Any) -> Any:
+def _frame_of_rows(rows: Sequence[object]) -> pd.DataFrame:
     if len({len(row) for row in rows if hasattr(row, "__len__")}) > 1:
         raise InputError("X has rows of different lengths. Give every row all its columns.")
     return _as_frame(list(rows))
 
 
-def _as_frame(X: Any) -> Any:
+def _as_frame(X: Any) -> pd.DataFrame:
     """Return a pandas frame; columns without names are called x0, x1, …"""
     import pandas as pd
 
@@ -123,7 +136,7 @@ def _as_frame(X: Any) -> Any:
     return frame
 
 
-def _array_columns(X: Any) -> dict[str, Column]:
+def _array_columns(X: object) -> dict[str, Column]:
     try:
         array = np.asanyarray(X)
     except (TypeError, ValueError, RuntimeError):
@@ -141,12 +154,12 @@ def _array_columns(X: Any) -> dict[str, Column]:
     return {f"x{j}": Column(numbers[:, j]) for j in range(numbers.shape[1])}
 
 
-def _without_mask(array: NDArray[Any]) -> Array:
+def _without_mask(array: NDArray[np.generic]) -> Array:
     """Return an array as numbers, NaN where it was masked."""
     return np.asarray(np.ma.filled(array.astype(float), np.nan))
 
 
-def _frame_columns(X: Any) -> dict[str, Column]:
+def _frame_columns(X: IntoFrame) -> dict[str, Column]:
     import narwhals as nw
 
     clean = _names_of(X)
@@ -159,7 +172,7 @@ def _frame_columns(X: Any) -> dict[str, Column]:
     return {name: _series(f"Column '{short(name)}'", frame[:, at]) for at, name in enumerate(clean)}
 
 
-def _names_of(X: Any) -> list[str]:
+def _names_of(X: IntoFrame) -> list[str]:
     """Return the names of the columns as text, or raise where one stands twice."""
     names = [_clean_name(name, at) for at, name in enumerate(_raw_names(X))]
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -170,14 +183,16 @@ def _names_of(X: Any) -> list[str]:
     return names
 
 
-def _renamed(X: Any, names: list[str]) -> Any:
+def _renamed(X: IntoFrame, names: list[str]) -> IntoFrame:
     """Return a frame with these names where its own are not unique: several may be blank."""
     if len(set(_raw_names(X))) == len(names):
         return X
-    return X.rename_columns(names) if hasattr(X, "rename_columns") else X.set_axis(names, axis=1)
+    if hasattr(X, "rename_columns"):
+        return cast("IntoFrame", X.rename_columns(names))
+    return cast("pd.DataFrame", X).set_axis(names, axis=1)
 
 
-def _raw_names(X: Any) -> list[Any]:
+def _raw_names(X: IntoFrame) -> list[object]:
     if hasattr(X, "collect_schema"):
         return list(X.collect_schema().names())
     names = X.column_names if hasattr(X, "column_names") else X.columns
@@ -186,12 +201,12 @@ def _raw_names(X: Any) -> list[Any]:
     return list(names)
 
 
-def _clean_name(name: Any, at: int) -> str:
+def _clean_name(name: object, at: int) -> str:
     text = text_of(name)
     return text if text.strip() else f"(column {at + 1})"
 
 
-def _series(what: str, series: Any) -> Column:
+def _series(what: str, series: Series) -> Column:
     """Return a dataframe's column as numbers or labels."""
     import narwhals as nw
 
@@ -209,7 +224,7 @@ def _series(what: str, series: Any) -> Column:
     return objects(what, series.to_list())
 
 
-def _floats(series: Any) -> Array:
+def _floats(series: Series) -> Array:
     import narwhals as nw
 
     try:
@@ -219,7 +234,7 @@ def _floats(series: Any) -> Array:
         return np.array(found, dtype=float)
 
 
-def _days(series: Any) -> Array:
+def _days(series: Series) -> Array:
     import narwhals as nw
 
     if series.dtype == nw.Date:
@@ -227,11 +242,11 @@ def _days(series: Any) -> Array:
     return _floats(series.dt.timestamp("us")) / 86_400e6
 
 
-def _labels(values: Iterable[Any]) -> NDArray[Any]:
+def _labels(values: Iterable[object]) -> NDArray[np.generic]:
     return np.array([None if is_gap(v) else text_of(v) for v in values], dtype=object)
 
 
-def is_gap(value: Any) -> bool:
+def is_gap(value: object) -> bool:
     if value is None or isinstance(value, str):
         return value is None or not value.strip()
     try:
@@ -242,7 +257,7 @@ def is_gap(value: Any) -> bool:
         return False  # an object that cannot be compared is there all the same
 
 
-def objects(what: str, values: list[Any]) -> Column:
+def objects(what: str, values: list[object]) -> Column:
     """Return a column of Python objects as numbers where all are numbers, else as labels."""
     for value in values:
         if isinstance(value, (list, tuple, dict, set, np.ndarray)):
@@ -264,13 +279,13 @@ def objects(what: str, values: list[Any]) -> Column:
     return Column(_labels(values), is_label=True)
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, date):
         return _day(value)
     try:
-        return float(value)
+        return float(cast(SupportsFloat, value))
     except OverflowError:
         return np.inf
     except (TypeError, ValueError):
@@ -285,7 +300,7 @@ def _day(value: date) -> float:
     return float(value.toordinal() - date(1970, 1, 1).toordinal())
 
 
-def vector(what: str, values: Any, n_rows: int) -> Column:
+def vector(what: str, values: object, n_rows: int) -> Column:
     """Return a target, weight or cluster column of the right length."""
     if not isinstance(values, Column):
         values = _raw_vector(what, values)
@@ -295,7 +310,7 @@ def vector(what: str, values: Any, n_rows: int) -> Column:
     return values
 
 
-def _raw_vector(what: str, values: Any) -> Column:
+def _raw_vector(what: str, values: object) -> Column:
     import narwhals as nw
 
     if _is_frame(values):
@@ -313,7 +328,7 @@ def _raw_vector(what: str, values: Any) -> Column:
     return _array_vector(what, values)
 
 
-def _array_vector(what: str, values: Any) -> Column:
+def _array_vector(what: str, values: object) -> Column:
     try:
         array = np.asanyarray(values)
     except (TypeError, ValueError, RuntimeError):

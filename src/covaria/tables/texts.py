@@ -42,7 +42,7 @@ def read_toml(path: Path, what: str = "TOML") -> dict[str, Any]:
         raise InputError(f"{path} is not {what} ({reason}). Mend it.") from error
 
 
-def checksum(value: Any) -> str:
+def checksum(value: object) -> str:
     """Return a digest of a value that json can hold, whatever the order of its keys.
 
     >>> checksum({"a": 1, "b": [0.5]}) == checksum({"b": [0.5], "a": 1})

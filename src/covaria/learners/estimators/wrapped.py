@@ -5,16 +5,19 @@ from __future__ import annotations
 import copy
 import importlib
 import sys
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from covaria.errors import InputError
 from covaria.learners.estimators import Array, as_chances
-from covaria.learners.estimators.columns import NothingLeft, inside, tell_what_is_left
+from covaria.learners.estimators.columns import HasParams, NothingLeft, inside, tell_what_is_left
 from covaria.learners.estimators.mean import MeanModel
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _THREADS = ("n_jobs", "nthread", "thread_count", "num_threads")
 _NOT_SHARED = ("criterion", "loss", "class_weight", "objective", "scoring")
@@ -28,6 +31,18 @@ _LINEAR_TWIN = {
 }
 
 
+class Fits(Protocol):
+    """What people hand us: scikit-learn's estimators, and whatever has their two verbs."""
+
+    def fit(self, X: Any, y: Any, **options: Any) -> Self: ...
+
+    def predict(self, X: Any) -> ArrayLike: ...
+
+
+class Known(Fits, HasParams, Protocol):
+    """One of scikit-learn's, or just as they are."""
+
+
 class WrappedEstimator:
     """A private copy of the user's estimator, seeded and kept to one thread.
 
@@ -36,18 +51,19 @@ class WrappedEstimator:
     """
 
     def __init__(
-        self, estimator: Any, *, seed: int = 0, n_classes: int = 0, names: Sequence[str] = ()
+        self, estimator: Fits, *, seed: int = 0, n_classes: int = 0, names: Sequence[str] = ()
     ) -> None:
         self.n_classes = n_classes
         self.names = names
         self.estimator = prepared(for_target(estimator, n_classes), seed)
 
-    def fit(self, X: Any, y: Array, weights: Array | None = None) -> Self:
+    def fit(self, X: Array | pd.DataFrame, y: Array, weights: Array | None = None) -> Self:
         """Return self, fitted."""
-        self.mean_ = None
+        self.mean_: MeanModel | None = None
+        self.fitted_: list[Any] = []
         if self.names:
             try:
-                tell_what_is_left(self.estimator, self.names, X.columns)
+                tell_what_is_left(self.estimator, self.names, cast("pd.DataFrame", X).columns)
             except NothingLeft:
                 nothing = np.zeros((len(X), 0))
                 self.mean_ = MeanModel(n_classes=self.n_classes).fit(nothing, y, weights)
@@ -63,7 +79,7 @@ class WrappedEstimator:
             self.fitted_ = [self.estimator.fit(X, target, **options)]
         return self
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Array | pd.DataFrame) -> Array:
         """Return means, or class probabilities."""
         if self.mean_ is not None:
             return self.mean_.predict(np.zeros((len(X), 0)))
@@ -90,7 +106,7 @@ class WrappedEstimator:
         return np.asarray(model.feature_importances_) > 0
 
 
-def _numbers(predicted: Any) -> Array:
+def _numbers(predicted: ArrayLike) -> Array:
     """Return a prediction as numbers, or raise; NumPy would just drop what is imaginary."""
     found = np.asanyarray(predicted)
     is_complex = found.dtype.kind == "c" or (
@@ -103,7 +119,7 @@ def _numbers(predicted: Any) -> Array:
 
 
 # Boosters that look at all columns in every tree, and the settings that would change that.
-_COLUMN_SAMPLING: dict[str, dict[str, Any]] = {
+_COLUMN_SAMPLING: dict[str, dict[str, object]] = {
     "GradientBoostingRegressor": {"max_features": None},
     "GradientBoostingClassifier": {"max_features": None},
     "LGBMRegressor": {"colsample_bytree": 1.0, "extra_trees": None, "feature_fraction": None},
@@ -111,7 +127,7 @@ _COLUMN_SAMPLING: dict[str, dict[str, Any]] = {
 }
 
 
-def is_same_without_unused(model: Any) -> bool:
+def is_same_without_unused(model: object) -> bool:
     """Return whether a fitted booster, refitted without columns it never used, is the same."""
     return hasattr(model, "feature_importances_") and looks_at_all_columns(model)
 
@@ -121,25 +137,25 @@ def looks_at_all_columns(model: Any) -> bool:
     sampling = _COLUMN_SAMPLING.get(type(model).__name__)
     if sampling is None:
         return False
-    settings = model.get_params()
+    settings = cast(HasParams, model).get_params()
     return all(settings.get(name) in (None, usual) for name, usual in sampling.items())
 
 
-def copied(estimator: Any) -> Any:
+def copied(estimator: Fits) -> Fits:
     """Return an unfitted copy; what is no scikit-learn estimator is deep-copied."""
     if not hasattr(estimator, "get_params"):
         return copy.deepcopy(estimator)
     from sklearn.base import clone
 
-    return clone(estimator)
+    return cast(Fits, clone(estimator))
 
 
-def prepared(estimator: Any, seed: int) -> Any:
+def prepared(estimator: Fits, seed: int) -> Fits:
     """Return a copy with every unset seed set and every thread count at one."""
     model = copied(estimator)
     if not hasattr(model, "get_params"):
         return model
-    chosen: dict[str, Any] = {}
+    chosen: dict[str, object] = {}
     for name, value in model.get_params(deep=True).items():
         last = name.rsplit("__", 1)[-1]
         if last == "random_state" and value is None:
@@ -151,19 +167,19 @@ def prepared(estimator: Any, seed: int) -> Any:
     return _with(model, chosen)
 
 
-def _with(model: Any, chosen: dict[str, Any]) -> Any:
+def _with(model: Fits, chosen: dict[str, object]) -> Fits:
     """Return the model with these settings; set_params is slow and only nested ones need it."""
     from sklearn.base import BaseEstimator
 
     usual = getattr(type(model), "set_params", None) is BaseEstimator.set_params
     if not usual or any("__" in name for name in chosen):
-        return model.set_params(**chosen)
+        return cast(Known, model).set_params(**chosen)
     for name, value in chosen.items():
         setattr(model, name, value)
     return model
 
 
-def is_classifier(estimator: Any) -> bool:
+def is_classifier(estimator: object) -> bool:
     """Return whether the estimator predicts classes."""
     if not hasattr(estimator, "__sklearn_tags__"):
         return hasattr(estimator, "predict_proba")
@@ -172,7 +188,7 @@ def is_classifier(estimator: Any) -> bool:
     return bool(sklearn_says(estimator))
 
 
-def check_refits(estimator: Any) -> None:
+def check_refits(estimator: object) -> None:
     """Raise a sentence where the estimator, or one inside, can only be used as it was fitted."""
     for name, part in inside(estimator):
         is_frozen = type(part).__name__ == "FrozenEstimator"
@@ -184,7 +200,7 @@ def check_refits(estimator: Any) -> None:
             )
 
 
-def is_fitted(estimator: Any) -> bool:
+def is_fitted(estimator: object) -> bool:
     """Return whether the estimator, or one inside, has learned something."""
     return any(
         name.endswith("_") and not name.startswith("_")
@@ -194,7 +210,7 @@ def is_fitted(estimator: Any) -> bool:
     )
 
 
-def takes_gaps(estimator: Any) -> bool:
+def takes_gaps(estimator: object) -> bool:
     """Return whether the estimator says that it takes NaN."""
     if not hasattr(estimator, "__sklearn_tags__"):
         return False
@@ -203,7 +219,7 @@ def takes_gaps(estimator: Any) -> bool:
     return bool(get_tags(estimator).input_tags.allow_nan)
 
 
-def weight_name(estimator: Any) -> str:
+def weight_name(estimator: object) -> str:
     """Return the name of the fit option that takes sample weights."""
     from sklearn.utils.validation import has_fit_parameter
 
@@ -218,7 +234,7 @@ def weight_name(estimator: Any) -> str:
     return "sample_weight"
 
 
-def for_target(estimator: Any, n_classes: int) -> Any:
+def for_target(estimator: Fits, n_classes: int) -> Fits:
     """Return the estimator itself, or its sibling for the other kind of target.
 
     A classifier serves for y, and its regressor for the features; a regressor without a
@@ -226,7 +242,7 @@ def for_target(estimator: Any, n_classes: int) -> Any:
     """
     if n_classes:
         twin = None if is_classifier(estimator) else sibling(estimator)
-        return twin if hasattr(twin, "predict_proba") else estimator
+        return twin if twin is not None and hasattr(twin, "predict_proba") else estimator
     if not is_classifier(estimator):
         return estimator
     twin = sibling(estimator)
@@ -238,17 +254,23 @@ def for_target(estimator: Any, n_classes: int) -> Any:
     return twin
 
 
-def sibling(estimator: Any) -> Any | None:
+def sibling(estimator: Fits) -> Fits | None:
     """Return the regressor of a classifier's family, or the other way round, if there is one."""
     if hasattr(estimator, "steps"):
         name, last = estimator.steps[-1]
         twin = sibling(last)
-        return None if twin is None else type(estimator)([*estimator.steps[:-1], (name, twin)])
+        return None if twin is None else _made(estimator, [*estimator.steps[:-1], (name, twin)])
     kind = type(estimator).__name__
     back = {twin: name for name, twin in reversed(_LINEAR_TWIN.items())}
     other = _LINEAR_TWIN.get(kind) or back.get(kind) or _swapped(kind)
     made = getattr(_public_module(type(estimator)), other, None) if other else None
-    return None if made is None else _with_shared_settings(made, estimator)
+    return None if made is None else _with_shared_settings(made, cast(Known, estimator))
+
+
+def _made(estimator: Fits, steps: list[tuple[str, Fits]]) -> Fits:
+    """Return a pipeline of the same kind with other steps."""
+    make: Callable[..., Fits] = type(estimator)
+    return make(steps)
 
 
 def _swapped(kind: str) -> str:
@@ -257,7 +279,7 @@ def _swapped(kind: str) -> str:
     return kind.replace("Regressor", "Classifier") if "Regressor" in kind else ""
 
 
-def _public_module(kind: type) -> Any:
+def _public_module(kind: type) -> object:
     """Return the module that people import the class from, where it can be told."""
     parts = kind.__module__.split(".")
     public = [part for part in parts if not part.startswith("_")]
@@ -267,7 +289,7 @@ def _public_module(kind: type) -> Any:
         return sys.modules.get(kind.__module__)
 
 
-def _with_shared_settings(kind: Any, estimator: Any) -> Any | None:
+def _with_shared_settings(kind: type[Known], estimator: Known) -> Fits | None:
     """Return a twin with the settings that both kinds know and the user changed."""
     try:
         twin, defaults = kind(), type(estimator)().get_params(deep=False)
@@ -282,11 +304,11 @@ def _with_shared_settings(kind: Any, estimator: Any) -> Any | None:
     return twin.set_params(**changed)
 
 
-def _twin_of(setting: Any) -> Any:
+def _twin_of(setting: object) -> object:
     """Return a setting as it is, and an estimator inside (as of bagging) as its own twin."""
-    twin = sibling(setting) if hasattr(setting, "get_params") else None
+    twin = sibling(cast(Fits, setting)) if hasattr(setting, "get_params") else None
     return setting if twin is None else twin  # an unfitted forest cannot be asked whether it is
 
 
-def _same(value: Any, other: Any) -> bool:
+def _same(value: object, other: object) -> bool:
     return value is other or repr(value) == repr(other)

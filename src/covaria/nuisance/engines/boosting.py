@@ -333,9 +333,10 @@ class Job:
     def _make_forks(self) -> parts.Forks:
         grounds, n_features = self.grounds, self.grounds.data.n_features
         spans = np.array([grounds.columns(j) for j in range(n_features)])
-        at = np.full(n_features, -2)
+        at = np.full(n_features + 1, -2)
         at[self.asked] = -1
-        owner = np.zeros(grounds.data.X.shape[1], dtype=np.int64)
+        # Columns that no feature owns are those of one more, which nobody asks for.
+        owner = np.full(grounds.data.X.shape[1], n_features, dtype=np.int64)
         for j, (low, high) in enumerate(spans):
             owner[low:high] = j
         n_classes = self.height if self.n_classes else 0
@@ -512,11 +513,11 @@ class Job:
         data, scores, slot = self.grounds.data, self._tested(0), self._slots()
         references = self.grounds.plan.references(self.grounds.fold)
         own = data.signal(self._prediction(0))
-        found = np.zeros((len(own), len(slot), *own.shape[1:]))
+        found = np.zeros((len(own), data.n_features, *own.shape[1:]))
         pick = np.zeros(len(own), dtype=np.int64)
         for values in references:
             changes = self._changes(self.grounds.as_in_table(values), pick)
-            for j in np.flatnonzero(slot >= 0):
+            for j in np.flatnonzero(slot[:-1] >= 0):
                 altered = as_prediction(scores + changes[slot[j]], self.n_classes)
                 found[:, j] += (own - data.signal(altered)) / len(references)
         return found
@@ -540,17 +541,21 @@ class Job:
         """Return each row's loss when the columns of each feature in turn take other values."""
         data, test, scores = self.grounds.data, self.grounds.test, self._tested(0)
         slot, changes = self._slots(), self._changes(other, pick)
-        losses = np.repeat(data.loss(self._prediction(0), test)[:, np.newaxis], len(slot), axis=1)
-        for j in np.flatnonzero(slot >= 0):
+        full = data.loss(self._prediction(0), test)
+        losses = np.repeat(full[:, np.newaxis], data.n_features, axis=1)
+        for j in np.flatnonzero(slot[:-1] >= 0):
             altered = as_prediction(scores + changes[slot[j]], self.n_classes)
             losses[:, j] = data.loss(altered, test)
         return losses
 
     def _slots(self) -> NDArray[np.int64]:
-        """Return a number for each feature that the full model uses, -1 for the others."""
+        """Return a number for each feature that the full model uses, -1 for the others.
+
+        The last is that of columns that no feature owns.
+        """
         made = np.arange(self.history.column.shape[1]) < self.history.cuts[:, np.newaxis]
         used = np.unique(self.forks.owner[self.history.column[made]])
-        slot = np.full(self.grounds.data.n_features, -1)
+        slot = np.full(self.grounds.data.n_features + 1, -1)
         slot[used] = np.arange(len(used))
         return slot
 

@@ -407,7 +407,7 @@ def _walk_roots(bag: Bag, work: Work, worth: Any, none: Any, unit: float) -> Non
 
 
 @inner
-def _farthest(s: Any, top: Any, low: Any, work: Work, unit: float) -> Any:
+def _farthest(s: object, top: object, low: object, work: Work, unit: float) -> object:
     """Return how far from 0 lanes have been, in units; they may have been rounded down by one.
 
     Sums that have no room stop short, and do not come out where they should.
@@ -467,14 +467,14 @@ def _walk_children(bag: Bag, tied: Mask, work: Work, none: Any, empty: Any) -> N
 
 
 @inner
-def _product(left: Any, stop: int, work: Work, side: int) -> Any:
+def _product(left: object, stop: int, work: Work, side: int) -> object:
     """Return L·R of a child."""
     weight = weight_of(left, np.float32(stop))
     return weight * (load(work.limits, side, 0) - weight)
 
 
 @inner
-def _most(size: Any, before: Any, after: Any, work: Work, side: int) -> Any:
+def _most(size: object, before: object, after: object, work: Work, side: int) -> object:
     """Return what S²/(LR) of a child cannot exceed between two stops."""
     least, blur = load(work.limits, 2 + side, 0), load(work.limits, 4 + side, 0)
     far = as_floats(size) + load(work.limits, 6 + side, 0)

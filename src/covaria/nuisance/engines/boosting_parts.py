@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.uint32]
 Count = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-Place = NDArray[np.unsignedinteger[Any]]
+Place = NDArray[np.unsignedinteger]
 F = TypeVar("F", bound=Callable[..., object])
 
 FOR_KERNELS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -432,13 +432,13 @@ def _move_by(leaves: Array, leaf: Place, scores: Array) -> None:
 
 @kernel
 def differences(
-    columns: Any,
+    columns: object,
     history: Trees,
     height: int,
     owner: Count,
     slot: Count,
     first: int,
-    other: Any,
+    other: object,
     pick: Count,
 ) -> Array:
     """Return how the scores of test rows change when a feature's columns take other values.

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -107,7 +107,7 @@ def _machine(plan: Plan) -> KernelMachine:
     return machine
 
 
-def _kernel_type(machine: KernelMachine) -> type[np.floating[Any]]:
+def _kernel_type(machine: KernelMachine) -> type[np.floating]:
     """Return the type that kernels are held in: libsvm rounds its own to float32 at any tol."""
     return np.float64 if machine.kind == "ridge" else np.float32
 
@@ -192,7 +192,7 @@ class Space:
         return self.is_ridge or self.machine.tol < LOOSE_TOL or cost > LARGE_COST
 
     @property
-    def kind(self) -> type[np.floating[Any]]:
+    def kind(self) -> type[np.floating]:
         """Return the type that kernels are computed in."""
         return np.float64 if self.is_precise else np.float32
 

@@ -38,7 +38,7 @@ from covaria.tables.dataset import Rows
 Layer = tuple[Array, Array]
 Layers = list[Layer]
 Owned = Sequence[tuple[int, ...]]
-Coordinates = Callable[[Any], Array]
+Coordinates = Callable[[slice | NDArray[np.intp]], Array]
 
 ALPHAS = np.logspace(0, 3, 16)
 N_FOLDS = 5
@@ -193,12 +193,12 @@ class Sheets:
     the regressions of all features use the same.
     """
 
-    gram: NDArray[Any]
-    kernel: NDArray[Any]
-    other: NDArray[Any]
+    gram: NDArray[np.floating]
+    kernel: NDArray[np.floating]
+    other: NDArray[np.floating]
 
     @classmethod
-    def of(cls, Z: Array, kind: type[np.floating[Any]]) -> Sheets:
+    def of(cls, Z: Array, kind: type[np.floating]) -> Sheets:
         """Return sheets for these rows in one precision."""
         shape = (len(Z), len(Z))
         gram, kernel, other = (np.zeros(shape, kind, order="F") for _ in range(3))
@@ -208,7 +208,7 @@ class Sheets:
 
 
 def _add_products(
-    rows: Array, onto: NDArray[Any], *, scale: float = 1.0, keep: float = 1.0
+    rows: Array, onto: NDArray[np.floating], *, scale: float = 1.0, keep: float = 1.0
 ) -> None:
     """Make the lower triangle of `onto` keep · onto + scale · rows rowsᵀ."""
     (syrk,) = get_blas_funcs(("syrk",), (onto,))
@@ -295,7 +295,7 @@ class Refit:
         slopes = _slopes(full.layers, [*signals, outputs], full.roots)
         return cls(full, rows, signals, slopes, full.left(outputs[:, 0]))
 
-    def kernel(self, sheets: Sheets) -> NDArray[Any]:
+    def kernel(self, sheets: Sheets) -> NDArray[np.floating]:
         """Return the lower triangle of G Gᵀ, on a sheet that the next kernel overwrites."""
         K, other = sheets.kernel, sheets.other
         np.copyto(other, sheets.gram)
@@ -386,7 +386,7 @@ class Refit:
             if rate * share <= EXACT:
                 return size * (c + share * solve(missing))
 
-    def spectrum(self, kind: type[np.floating[Any]]) -> tuple[Array, Coordinates]:
+    def spectrum(self, kind: type[np.floating]) -> tuple[Array, Coordinates]:
         """Return the eigenvalues of G Gᵀ that may not be zero, and what gives G's coordinates.
 
         The coordinates of some rows, (rows, values), have the inner products of G's rows; those
@@ -405,7 +405,7 @@ class Refit:
         vectors *= np.sqrt(values)
         return values, lambda rows: vectors[rows]
 
-    def _in_double(self, kind: type[np.floating[Any]]) -> tuple[Array, Coordinates]:
+    def _in_double(self, kind: type[np.floating]) -> tuple[Array, Coordinates]:
         """Return the spectrum where single precision does not do; raise where none does."""
         if kind is np.float64:
             raise LinAlgError("the network's slopes are too large to linearise it")
@@ -417,7 +417,7 @@ def _flat(step: Layers) -> Array:
     return np.concatenate([part.ravel() for layer in step for part in layer])
 
 
-def _factorised(matrix: NDArray[Any], alpha: float) -> Callable[[Array], Array]:
+def _factorised(matrix: NDArray[np.floating], alpha: float) -> Callable[[Array], Array]:
     """Return what solves (matrix + α) c = right; the lower triangle is overwritten."""
     matrix.flat[:: len(matrix) + 1] += alpha
     factor, _ = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
@@ -465,7 +465,7 @@ def left_out_losses(
     refit: Refit,
     alphas: Array,
     folds: Iterable[Rows] | None = None,
-    kind: type[np.floating[Any]] = np.float64,
+    kind: type[np.floating] = np.float64,
 ) -> Array:
     """Return for each α the squared error on rows left out, exactly and without refitting.
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,20 +163,17 @@ def _all_at_once(left: Array, seconds: float) -> Answer:
     return lambda tasks: [outcome]
 
 
-def _timed(function: Callable[..., Array], *arguments: Any) -> tuple[Array, float]:
-    start = time.perf_counter()
-    return function(*arguments), time.perf_counter() - start
-
-
 def _full_model(plan: Plan, fitted: FoldFit, fold: int, seconds: float) -> Answer:
-    prediction, own = _timed(fitted.y_given_all)
+    prediction, own = plain.timed(fitted.y_given_all)
     left = plan.data.left(prediction, plan.folds[fold][1])
     dropped, permuted = None, None
     seconds_dropped, seconds_permuted = 0.0, 0.0
     if "y_dropped" in plan.needs:
-        dropped, seconds_dropped = _timed(_losses_dropped, left, fitted)
+        dropped, seconds_dropped = plain.timed(_losses_dropped, left, fitted)
     if "y_permuted" in plan.needs:
-        permuted, seconds_permuted = _timed(_losses_permuted, left, fitted, plan.shuffles(fold))
+        permuted, seconds_permuted = plain.timed(
+            _losses_permuted, left, fitted, plan.shuffles(fold)
+        )
     outcome = Outcome(
         prediction,
         dropped,
@@ -219,7 +216,7 @@ def _models_of(
     seconds: float,
 ) -> Answer:
     """Return how tasks are answered by predictions of which feature j owns the rows owned[j]."""
-    predictions, own = _timed(predict)
+    predictions, own = plain.timed(predict)
     each = seconds + own / plan.data.n_features
 
     def together(tasks: list[Task]) -> list[Outcome]:

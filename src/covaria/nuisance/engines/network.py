@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401  (np.dot in numba; threads can be limited once loaded)
@@ -389,9 +389,9 @@ def _outcome(plan: Plan, shared: Shared, share: float, task: Task) -> Outcome | 
     seconds = share + time.perf_counter() - start
     if not np.isfinite(prediction).all():
         return None
-    dropped, seconds_dropped = _timed(_dropped, plan, shared, task, models[0])
-    permuted, seconds_permuted = _timed(_permuted, plan, shared, task, models[0])
-    lazy, seconds_lazy = _timed(_lazy, plan, shared, task, models[0])
+    dropped, seconds_dropped = plain.timed(_dropped, plan, shared, task, models[0])
+    permuted, seconds_permuted = plain.timed(_permuted, plan, shared, task, models[0])
+    lazy, seconds_lazy = plain.timed(_lazy, plan, shared, task, models[0])
     if not all(
         np.isfinite(array).all() for array in (dropped, permuted, lazy) if array is not None
     ):
@@ -430,11 +430,6 @@ def _predicted(models: list[Trained], Z: Array, task: Task) -> Array:
     """Return the predictions of a task: of y, or a column for each of a feature's columns."""
     predictions = [model.predict(Z) for model in models]
     return np.column_stack(predictions) if task.need == "x_given_rest" else predictions[0]
-
-
-def _timed(function: Any, *arguments: Any) -> tuple[Any, float]:
-    start = time.perf_counter()
-    return function(*arguments), time.perf_counter() - start
 
 
 def _dropped(plan: Plan, shared: Shared, task: Task, model: Trained) -> Array | None:

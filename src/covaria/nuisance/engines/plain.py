@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from covaria.learners.estimators import Model, as_targets
 from covaria.learners.estimators.wrapped import looks_at_all_columns
 from covaria.nuisance.plan import Array, Outcome, Plan, Task
 from covaria.tables.dataset import Rows, as_slice
+
+T = TypeVar("T")
 
 # Beyond this the square of a loss overflows.
 LARGEST = 1e70
@@ -98,9 +100,9 @@ def _fit(plan: Plan, task: Task) -> Outcome:
     seconds = time.perf_counter() - start
     if task.need == "y_given_rest":
         return Outcome(prediction, seconds=seconds)
-    dropped, seconds_dropped = _timed(_dropped, plan, task, model)
-    permuted, seconds_permuted = _timed(_permuted, plan, task, model)
-    lazy, seconds_lazy = _timed(_lazy, plan, task, model)
+    dropped, seconds_dropped = timed(_dropped, plan, task, model)
+    permuted, seconds_permuted = timed(_permuted, plan, task, model)
+    lazy, seconds_lazy = timed(_lazy, plan, task, model)
     return Outcome(
         prediction,
         dropped,
@@ -124,7 +126,8 @@ def _unused(plan: Plan, model: Model | None) -> frozenset[int]:
     return frozenset(j for j, f in features if f.columns and not used[list(f.columns)].any())
 
 
-def _timed(function: Any, *arguments: Any) -> tuple[Any, float]:
+def timed(function: Callable[..., T], *arguments: object) -> tuple[T, float]:
+    """Return what a function returns, and the seconds that took."""
     start = time.perf_counter()
     return function(*arguments), time.perf_counter() - start
 
@@ -322,7 +325,7 @@ def _altered(plan: Plan, inputs: Array, j: int, values: Array) -> Array:
 
 
 def _losses_with(
-    plan: Plan, task: Task, model: Model | None, altered: Callable[[int], Any]
+    plan: Plan, task: Task, model: Model | None, altered: Callable[[int], object]
 ) -> Array:
     """Return each row's loss when each feature in turn takes other values."""
     data, (train, test) = plan.data, plan.folds[task.fold]

@@ -87,12 +87,15 @@ def test_folds_of_equal_quality_are_even_and_others_are_not():
 
 
 def test_more_rows_would_help_where_few_made_it_worse():
-    X, y = confounded(150, waves=3)
+    X, y = confounded(300, waves=3)
     plan = prepare(X, y, methods=["gcm"]).plan(0)
     residuals = fit_residuals(plan)
-    error, more = residuals.choices.errors[0], residuals.n_train / residuals.choices.n_rows - 1
-    assert learning_curve_gap(residuals, 0, error / 1.1) == pytest.approx(0.1 / more, rel=1e-6)
-    assert learning_curve_gap(residuals, 0, 2 * error) == 0
+    # Errors that fall like one over the rows are as much too large as halving the rows added.
+    left = [np.mean(one.x_given_rest[:, 0] ** 2) for one in (residuals, *residuals.halves)]
+    expected = (left[1] + left[2]) / 2 / left[0] - 1
+    assert residuals.kappa[:, 0].all()
+    assert expected > 0.05
+    assert learning_curve_gap(residuals, 0) == pytest.approx(expected)
 
 
 def test_ordinary_values_far_off_are_strays_and_outliers_are_not():

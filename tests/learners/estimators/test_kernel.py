@@ -13,7 +13,7 @@ from covaria.errors import InputError
 from covaria.learners.estimators import kernel
 from covaria.learners.estimators.kernel import KernelMachine, sigest
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 FEATURES = ["x1", "x2", "x3", "x4"]
 KINDS = ["svr", "ridge"]
 

@@ -12,7 +12,7 @@ from covaria.methods import lasso, lasso_solver
 from covaria.methods.lasso import Lasso, cross_validate, lasso_path
 from covaria.tables.dataset import Dataset
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 CASES = pd.read_csv(FIXTURES / "r_glmnet_cases.csv").set_index("case")
 GIVEN = 0.5 * 0.8 ** np.arange(25)
 

@@ -9,7 +9,7 @@ import pytest
 from covaria.errors import InputError
 from covaria.inference.corrections import CORRECTIONS, adjust, strongest
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 def test_adjusted_p_values_equal_those_of_r():

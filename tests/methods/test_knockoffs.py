@@ -31,7 +31,7 @@ from covaria.methods.knockoffs import (
 )
 from covaria.tables.dataset import Dataset
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 MATRICES = ["ar", "equal", "pair", "wishart"]
 
 

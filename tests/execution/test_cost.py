@@ -35,7 +35,7 @@ def test_candidates_are_counted_too():
     auto = covaria.learners.Auto(candidates=(covaria.learners.get_learner(Counting()),))
     result = covaria.assess(X, y, learner=auto, methods="default", check=False)
     assert result.cost["models"].sum() == Counting.fits
-    assert {"candidates", "nuisance regressions", "functions of features", "model noise"} <= set(
+    assert {"candidates", "nuisance regressions", "functions of features", "extrapolation"} <= set(
         result.cost["purpose"]
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-TOOLS = Path(__file__).parent.parent / "tools"
+TOOLS = Path(__file__).parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
 designs = importlib.import_module("yardstick_designs")
 yardsticks = importlib.import_module("yardsticks")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-TOOL = Path(__file__).parent.parent / "tools" / "mutate.py"
+TOOL = Path(__file__).parents[2] / "tools" / "mutate.py"
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 from covaria import assess
 from covaria.learners import Boosting, Linear
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 def fixture(name):

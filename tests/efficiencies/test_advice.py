@@ -7,7 +7,7 @@ import pytest
 import covaria
 from covaria import InputError, Model, assess
 from covaria.efficiencies.empirical import (
-    Leftovers,
+    FeatureResiduals,
     assumption_a,
     interval,
     is_heavy,
@@ -189,7 +189,7 @@ def test_assumption_a_is_its_formula():
     rng = np.random.default_rng(0)
     x, noise = rng.normal(size=(2, 2000))
     effect = np.sin(x)
-    found = assumption_a(Leftovers(x, effect + noise, noise))
+    found = assumption_a(FeatureResiduals(x, effect + noise, noise))
     m = {k: np.mean(v) for k, v in {"xf": x * effect, "xx": x**2, "ff": effect**2}.items()}
     squared = m["xf"] ** 2 / (m["xx"] * m["ff"])
     above = np.mean(effect**4) + 4 * np.mean(noise**2) * m["ff"]

@@ -12,7 +12,7 @@ from sklearn.ensemble import GradientBoostingRegressor
 from covaria.learners.estimators import boosting
 from covaria.learners.estimators.boosting import GradientBoosting, bags, bin_edges, bins
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 FEATURES = ["x1", "x2", "x3", "x4"]
 
 

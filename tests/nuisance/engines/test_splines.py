@@ -15,7 +15,7 @@ from covaria.learners import Splines
 from covaria.nuisance.engines import plain, splines
 
 ALL = ["gcm", "loco", "dropout", "permutation"]
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def planned(X, y, df=4, methods=ALL, splits=3, **options):
