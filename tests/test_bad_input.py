@@ -560,6 +560,11 @@ NO_CHOICES = {
     "a billion folds": ({"splits": 10**9}, "Use 30 or fewer"),
     "hardly any held out": ({"splits": 0.001}, "splits=0.001 leaves too few"),
     "splits by an unknown word": ({"splits": "cv"}, "splits='cv' is not known"),
+    "splits of no share, in the paper's mode": (
+        {"splits": float("nan"), "paper": True},
+        "splits=nan must lie between 0 and 1",
+    ),
+    "splits by a word, in the paper's mode": ({"splits": "cv", "paper": True}, "is not known"),
     "splits by nothing": ({"splits": None}, "splits must be"),
     "splits by a truth": ({"splits": True}, "splits must be"),
     "splits by an object": ({"splits": object()}, "splits must be"),

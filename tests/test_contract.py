@@ -80,6 +80,17 @@ def test_a_permuted_column_order_changes_no_number(learner, small_data):
     assert_frame_equal(without_adjustment(straight), without_adjustment(permuted), check_exact=True)
 
 
+@pytest.mark.parametrize("learner", ["linear", "splines", "kernel", "boosting(trees=20)"])
+def test_renamed_columns_move_no_p_value_where_nothing_ties_and_nothing_is_drawn(
+    learner, small_data
+):
+    X, y = frame(small_data[0]), small_data[1]
+    renamed = X.set_axis(["d", "b", "a", "c"], axis=1)
+    once, again = (assess(table, y, learner=learner, methods="gcm") for table in (X, renamed))
+    moved = again.table.set_index("feature").loc[renamed.columns, "p_value"]
+    assert np.allclose(once.table.set_index("feature").loc[X.columns, "p_value"], moved, rtol=1e-9)
+
+
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("name", ALL)
 def test_ten_times_y_leaves_every_p_value_where_it_was(name, learner, small_data):

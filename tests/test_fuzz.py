@@ -128,3 +128,25 @@ def test_the_counts_are_stored_and_the_page_written_from_them(fuzz, tmp_path, mo
     lines = fuzz.STORE.read_text(encoding="utf-8").splitlines()
     assert lines[0] == ",".join(fuzz.FIELDS)
     assert sum(int(line.split(",")[-2]) for line in lines[1:]) == 6
+
+
+def test_a_run_that_was_stopped_goes_on_and_what_was_mended_is_counted(fuzz, tmp_path, monkeypatch):
+    tried, mended = [], []
+
+    def cases(seed, wanted):
+        for at in wanted:
+            tried.append((seed, at))
+            broken = "" if mended or at != 3 else "it broke"
+            yield at, "lists", fuzz.Verdict("broken" if broken else "answer", broken)
+
+    monkeypatch.setattr(fuzz, "STORE", tmp_path / "reliability.csv")
+    monkeypatch.setattr(fuzz, "PARTS", {"tables": cases})
+    fuzz.measure({"tables": 4}, [8], np.inf)
+    assert "1 of them break" in fuzz.page()
+    mended.append(True)
+    fuzz.measure({"tables": 20}, [8, 9], np.inf)
+    assert tried[4:] == [(8, 3), *((8, at) for at in range(4, 10)), *((9, at) for at in range(10))]
+    assert "20 cases: 0 of them break the law, 1 did before they were mended" in fuzz.page()
+    assert "| `it broke` | 1 | 8:3 |" in fuzz.page()
+    fuzz.measure({"tables": 40}, [8, 9], -1.0)
+    assert len(tried) == 21

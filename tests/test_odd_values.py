@@ -223,7 +223,10 @@ def test_whole_numbers_that_name_columns_are_their_names():
     ("options", "said"),
     [
         ({"methods": "knockoffs(repeats=99999999999)"}, "repeats=99999999999 is too many"),
+        ({"methods": "knockoffs(fdr=1e-320)"}, "fdr=1e-320 selects nothing"),
         ({"learner": "network(hidden=(99999999999,))"}, "hidden=(99999999999,)"),
+        ({"learner": "network(hidden=(1000000, 1000000))"}, "would fill the memory"),
+        ({"learner": f"network(hidden={[5] * 100_000})"}, "would fill the memory"),
         ({"learner": "boosting(trees=99999999999)"}, "trees=99999999999) is too many"),
         ({"learner": "kernel(C=1e400)"}, "C=inf"),
         ({"learner": "splines(df=[-1, 2])"}, "must be numbers, 0 or more"),
@@ -238,3 +241,48 @@ def test_a_setting_that_would_fill_the_memory_is_refused_in_a_sentence(options, 
         covaria.assess(noise(), noise()[:, 0], **{"learner": "linear", "methods": "gcm", **options})
     assert said in str(caught.value)
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_band_of_the_kernel_wider_than_a_small_float_holds_fits_the_mean():
+    wide = [f"kernel(epsilon={epsilon})" for epsilon in (1e30, 1e99)]
+    once, again = (covaria.assess(noise(), noise()[:, 1], learner=w, methods="gcm") for w in wide)
+    pd.testing.assert_frame_equal(once.table, again.table)
+
+
+def a_result():
+    return covaria.assess(noise(), noise()[:, 0], learner="linear", methods="gcm,loco")
+
+
+REFUSED = {
+    "rows that fill the memory": (lambda: covaria.draw("linear", n_rows=10**9), "is too many"),
+    "a report to nowhere": (lambda: covaria.write_report(a_result(), None), "path=None must be"),
+    "a title of bytes": (lambda: covaria.write_report(a_result(), "p", title=b"x"), "title=b'x'"),
+    "a title of numbers": (
+        lambda: covaria.write_report(a_result(), "p", title=np.array([1, 2])),
+        "must be a text",
+    ),
+    "a study that is a number": (lambda: covaria.run_study(3), "study=3 must be the name of"),
+    "results read from bytes": (lambda: covaria.Result.from_json(b"x"), "path=b'x' must be"),
+    "an efficiency of nothing": (lambda: covaria.efficiency(None), "result=None must be what"),
+    "scores that are none": (lambda: covaria.relative_variability(None), "scores=None must be"),
+    "no scores": (lambda: covaria.relative_variability(np.array([])), "must be an array"),
+    "scores of other features": (
+        lambda: covaria.relative_efficiency(noise(2), noise(3)),
+        "the same features",
+    ),
+    "a mode that is neither": (
+        lambda: covaria.StabilitySelector(paper=pd.NA).fit(noise(), noise()[:, 0]),
+        "paper=<NA> must be True or False",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_file_text_or_result_is_refused_in_a_sentence(case, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    act, said = REFUSED[case]
+    with pytest.raises(InputError) as caught:
+        act()
+    assert said in str(caught.value)
+    assert list(tmp_path.iterdir()) == []

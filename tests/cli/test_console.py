@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -263,6 +264,15 @@ def test_a_file_of_settings_can_be_named(covaria, folder, monkeypatch):
         ("[asses]\nseed = 1", "Did you mean 'assess'"),
         ("[assess]\nsede = 1", "has no option 'sede'. Did you mean 'seed'"),
         ("seed = ", "is not TOML"),
+        ("seed = [3, 4]", "covaria.toml: seed = [3, 4] must be a whole number."),
+        ("[assess]\ntop = 1.5", "covaria.toml [assess]: top = 1.5 must be a whole number."),
+        ("[study.run]\njobs = nan", "[study] [run]: jobs = nan must be a whole number."),
+        ('alpha = "a"', "alpha = 'a' must be a number."),
+        ("alpha = 2020-01-01", "must be a number."),
+        ("seed = true", "seed = true must be a whole number."),
+        ("report = false", "report = false must be a text."),
+        ('quiet = "maybe"', "quiet = 'maybe' must be true or false."),
+        ("quiet = 1", "quiet = 1 must be true or false."),
     ],
 )
 def test_a_mistake_in_the_file_is_told_in_a_sentence(text, said, covaria, folder):
@@ -390,3 +400,51 @@ def test_the_completion_script_can_be_shown(covaria, monkeypatch):
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
     _, out, _ = covaria("--show-completion", "bash")
     assert "_COVARIA_COMPLETE=complete_bash" in out
+
+
+@pytest.fixture
+def home(monkeypatch, tmp_path):
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".bashrc").write_text("alias é=ls\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_completion_is_added_to_the_settings_of_the_shell(covaria, home):
+    code, _, err = covaria("--install-completion", "bash")
+    assert (code, err) == (0, "")
+    said = (home / ".bashrc").read_text(encoding="utf-8")
+    assert said.startswith("alias é=ls\n")
+    assert ".bash_completions/covaria.sh" in said
+    assert (home / ".bash_completions" / "covaria.sh").is_file()
+
+
+def test_a_full_disk_leaves_the_settings_of_the_shell_alone(covaria, home, monkeypatch):
+    def full(path, raw):
+        with path.open("wb") as file:
+            file.write(raw[:3])
+        raise OSError(28, "No space left on device", str(path))
+
+    before = (home / ".bashrc").read_bytes()
+    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "write_text", lambda path, text: full(path, text.encode()))
+    code, _, err = covaria("--install-completion", "bash")
+    assert code == cli.CANNOT_WRITE
+    assert f"{home / '.bashrc'}: No space left on device" in err
+    assert (home / ".bashrc").read_bytes() == before
+
+
+def test_settings_of_the_shell_that_are_no_text_stay_as_they_are(covaria, home):
+    (home / ".bashrc").write_bytes(b"alias \xe9=ls\n")
+    code, _, err = covaria("--install-completion", "bash")
+    assert code == cli.BAD_INPUT
+    assert "--show-completion" in err
+    assert err.count("\n") == 1
+    assert (home / ".bashrc").read_bytes() == b"alias \xe9=ls\n"
+
+
+def test_a_home_that_cannot_be_written_is_told_in_a_sentence(covaria, home, monkeypatch):
+    monkeypatch.setenv("HOME", str(home / ".bashrc" / "home"))
+    code, _, err = covaria("--install-completion", "bash")
+    assert code == cli.CANNOT_WRITE
+    assert err.count("\n") == 1

@@ -224,3 +224,12 @@ def test_what_cannot_be_compared_gets_one_sentence(result):
 
 def test_an_interval_of_a_constant_influence_is_a_point():
     assert interval(2.0, np.zeros(10), confidence=0.95) == (2.0, 2.0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_balanced_flag_has_no_limit_for_little_noise():
+    x = np.tile([-1.0, 1.0], 10)
+    noise = np.tile([0.5, 0.5, -0.5, -0.5], 5)
+    found = assumption_a(FeatureResiduals(x, 0.5 * x + noise, noise))
+    assert np.isfinite(found.ratio.value)
+    assert np.isnan(found.quiet)

@@ -1,5 +1,6 @@
 """Without numba, or where it may write nowhere, there is an answer and one notice."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -16,9 +17,9 @@ from covaria.execution import compiling
 def read_only(monkeypatch):
     """Let numba find no folder, as where both the install and the home are read-only."""
     monkeypatch.setattr("numba.core.config.CACHE_LOCATOR_CLASSES", "IPythonCacheLocator")
-    compiling.keeps_on_disk.cache_clear()
+    compiling._has_folder.cache_clear()
     yield
-    compiling.keeps_on_disk.cache_clear()
+    compiling._has_folder.cache_clear()
 
 
 def test_where_numba_can_write_nowhere_functions_are_compiled_in_memory(read_only):
@@ -27,6 +28,39 @@ def test_where_numba_can_write_nowhere_functions_are_compiled_in_memory(read_onl
 
     assert compiling.compiled(twice)(21) == 42
     assert not compiling.keeps_on_disk()
+
+
+def a_module(folder):
+    """Return a module of one function, in a folder of its own for numba to write in."""
+    (folder / "thrice.py").write_text("def thrice(number):\n    return 3 * number\n")
+    spec = importlib.util.spec_from_file_location("thrice", folder / "thrice.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_where_the_disk_is_full_functions_are_compiled_in_memory(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("numba.core.caching.IndexDataCacheFile._save_data", full)
+    monkeypatch.setattr(compiling, "_unkept", [])
+    thrice = compiling.compiled(a_module(tmp_path).thrice)
+    assert thrice(2) == 6
+    assert thrice(0.5) == 1.5
+    assert not compiling.keeps_on_disk()
+    (note,) = compiling.numba_notes()
+    assert "No space left on device" in note
+    assert "NUMBA_CACHE_DIR" in note
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_compiled_code_whose_file_was_cut_short_is_compiled_anew(tmp_path, ending):
+    module = a_module(tmp_path)
+    assert compiling.compiled(module.thrice)(2) == 6
+    (kept,) = (tmp_path / "__pycache__").glob(f"*.{ending}")
+    kept.write_bytes(kept.read_bytes()[:9])
+    assert compiling.compiled(module.thrice)(2) == 6
 
 
 @pytest.mark.parametrize(("learner", "said"), [("forest(trees=2)", True), ("linear", False)])

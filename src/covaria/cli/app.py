@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -88,7 +88,8 @@ def main() -> None:
 
 def _main() -> None:
     try:
-        with _heard():
+        asked = "--install-completion" in sys.argv
+        with _heard(), cli_complete.installed_whole() if asked else nullcontext():
             app(prog_name="covaria")
     except InputError as error:
         _leave(str(error), BAD_INPUT)

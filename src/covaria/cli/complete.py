@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 import csv
+import locale
 import os
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import typer
+
+from covaria.errors import InputError
+from covaria.tables.writing import write_bytes
+
+
+@contextmanager
+def installed_whole() -> Iterator[None]:
+    """Let typer write the files of a shell, such as ~/.bashrc, whole or not at all."""
+    from unittest import mock
+
+    def write_text(path: Path, text: str) -> None:
+        write_bytes(path, text.encode(locale.getpreferredencoding(False)))
+
+    try:
+        with mock.patch.object(Path, "write_text", write_text):
+            yield
+    except UnicodeError:
+        raise InputError(
+            "The settings of your shell are not all text, so they stay as they are. Add what "
+            "covaria --show-completion prints to them."
+        ) from None
 
 
 def learners(incomplete: str) -> list[str]:

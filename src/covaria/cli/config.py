@@ -15,12 +15,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from covaria.errors import InputError, did_you_mean, short
+from covaria.options.checks import shown
 from covaria.tables.texts import read_toml
 
 NAME = "covaria.toml"
 # Options that say where something is written.
 WRITTEN = ("out", "report", "plot", "page", "picture", "store")
+# What an option takes is the first of these that it accepts.
+KINDS = (("x", "a text"), ("0.5", "a number"), ("5", "a whole number"))
 # What only the user may say, on the line: a file may have come with the rest of a folder.
 TYPED_ONLY = ("code", "trust")
 
@@ -74,7 +79,7 @@ def defaults(app: Any, found: Mapping[str, Any], path: Path) -> dict[str, Any]:
     _check_commands(app, own, path)
     used: set[str] = set()
     given = {
-        name: _for_command(command, for_all, own.get(name, {}), f"{path} [{name}]", used)
+        name: _for_command(command, for_all, own.get(name, {}), (path, f"[{name}]"), used)
         for name, command in app.commands.items()
     }
     for name in for_all:
@@ -100,14 +105,20 @@ def _check_commands(app: Any, sections: Mapping[str, Any], path: Path) -> None:
 
 
 def _for_command(
-    command: Any, for_all: Mapping[str, Any], own: Mapping[str, Any], where: str, used: set[str]
+    command: Any,
+    for_all: Mapping[str, Any],
+    own: Mapping[str, Any],
+    place: tuple[Path, str],
+    used: set[str],
 ) -> dict[str, Any]:
     """Return one command's defaults; those of a group of commands are theirs."""
+    file, section = place
+    where = f"{file} {section}"
     if not isinstance(own, Mapping):
         raise InputError(f"{where} is {short(repr(own))}. Write options below it, as name = value.")
     if hasattr(command, "commands"):
         return {
-            name: _for_command(one, for_all, own.get(name, {}), f"{where} [{name}]", used)
+            name: _for_command(one, for_all, own.get(name, {}), (file, f"{section} [{name}]"), used)
             for name, one in command.commands.items()
         }
     options = _options(command)
@@ -120,8 +131,31 @@ def _for_command(
     for name, value in given.items():
         if "\0" in str(value):
             raise InputError(f"{where}: {name} holds a NUL character. Take it out.")
+        _check_value(options[name], value, f"{where if name in own else file}: {name}")
     used.update(given)
     return {options[name].name: _word(value) for name, value in given.items()}
+
+
+def _check_value(parameter: Any, value: Any, what: str) -> None:
+    """Raise where a value is none that could be typed after its option."""
+    is_flag = bool(getattr(parameter, "is_flag", False))
+    if parameter.nargs != 1 or (is_flag and isinstance(value, bool)):
+        return
+    if is_flag or isinstance(value, bool) or not _takes(parameter, _word(value)):
+        known = [kind for word, kind in KINDS if not is_flag and _takes(parameter, word)]
+        raise InputError(f"{what} = {_shown(value)} must be {[*known, 'true or false'][0]}.")
+
+
+def _takes(parameter: Any, word: object) -> bool:
+    try:
+        parameter.process_value(None, word)
+    except typer.BadParameter:
+        return False
+    return True
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else shown(value)
 
 
 def _options(command: Any) -> dict[str, Any]:

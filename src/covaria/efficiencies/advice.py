@@ -27,7 +27,7 @@ from covaria.efficiencies.empirical import (
 from covaria.errors import InputError
 from covaria.inference.tests import quantile
 from covaria.methods import method_of
-from covaria.options.checks import confidence_level, whole
+from covaria.options.checks import confidence_level, shown, whole
 from covaria.randomness import stream
 from covaria.results.result import Result
 
@@ -75,6 +75,8 @@ def efficiency(
     """
     import pandas as pd
 
+    if not isinstance(result, Result):
+        raise InputError(f"result={shown(result)} must be what covaria.assess returned.")
     tests = list(result.scores)
     if len(tests) < 2:
         raise InputError("An efficiency compares two tests; assess with methods=['gcm', 'loco'].")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from covaria.errors import InputError
 from covaria.inference.tests import quantile
+from covaria.options.checks import shown
 
 Array = NDArray[np.float64]
 
@@ -27,6 +30,7 @@ def relative_variability(scores: Array) -> Array:
     >>> relative_variability(np.array([[1.0, 0.0], [3.0, 0.0]])).tolist()
     [0.5, inf]
     """
+    scores = _numbers(scores)
     sd, mean = scores.std(axis=0), np.abs(scores.mean(axis=0))
     ratio = np.full(mean.shape, np.inf)
     np.divide(sd, mean, out=ratio, where=mean > 0)
@@ -35,10 +39,25 @@ def relative_variability(scores: Array) -> Array:
 
 def relative_efficiency(scores: Array, rival: Array) -> Array:
     """Return how many rows the rival needs for each row of ours."""
+    if _numbers(scores).shape[1:] != _numbers(rival).shape[1:]:
+        raise InputError("scores and rival must have the same features, a column for each.")
     ours, theirs = relative_variability(scores), relative_variability(rival)
     ratio = np.full(ours.shape, np.nan)
     np.divide(theirs, ours, out=ratio, where=np.isfinite(ours) | np.isfinite(theirs))
     return np.asarray(ratio**2)
+
+
+def _numbers(scores: Any) -> Array:
+    """Return scores as an array, or raise where they are none."""
+    try:
+        array = np.asarray(scores, dtype=float)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.ndim == 0 or not array.shape[0] or not np.isfinite(array).all():
+        raise InputError(
+            f"scores={shown(scores)} must be an array of numbers, a row for each row of the table."
+        )
+    return array
 
 
 @dataclass(frozen=True)
@@ -199,5 +218,6 @@ def assumption_a(left: FeatureResiduals, *, confidence: float = 0.95) -> Assumpt
     )
     low, high = interval(float(ratio), slope @ (parts + by_fits), confidence=confidence)
     estimate = Estimate(float(ratio), low, high)
-    quiet = squared * (f4 - ff**2) / (xxff * ff / xx - squared * ff**2)
+    spread = xxff * ff / xx - squared * ff**2  # none for a balanced flag
+    quiet = squared * (f4 - ff**2) / spread if spread else np.nan
     return Assumption(estimate, float(squared), float(quiet), float(4 * squared))

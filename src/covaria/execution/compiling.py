@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -12,22 +13,47 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 MISSING = "numba is not installed"
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_unkept: list[str] = []  # why compiled code could not be written
 
 
 def compiled(function: Function) -> Function:
     """Return the function compiled, free of the GIL and kept on disk; it takes numba.
 
-    Where numba may write nowhere, as in a locked container, it is kept in memory alone.
+    Where numba may write nowhere, as in a locked container or on a full disk, it is kept in memory
+    alone.
     """
     if why := _missing():
         raise ImportError(why)
     from numba import njit
 
-    try:
-        made = njit(cache=True, **OPTIONS)(function)
-    except RuntimeError:  # no folder that can be written
-        made = njit(**OPTIONS)(function)
+    made = njit(**OPTIONS)(function)
+    with suppress(RuntimeError):  # no folder that can be written
+        made._cache = _forgiving()(function)
     return cast(Function, made)
+
+
+@cache
+def _forgiving() -> Any:
+    """Return numba's files of compiled code, done without where they cannot be read or written."""
+    from numba.core import caching
+
+    files: Any = caching.FunctionCache
+
+    class Forgiving(files):  # type: ignore[misc]
+        def load_overload(self, *given: Any) -> Any:
+            try:
+                return super().load_overload(*given)
+            except Exception:  # such as a file that was cut short
+                return None
+
+        def save_overload(self, *given: Any) -> None:
+            try:
+                super().save_overload(*given)
+            except Exception as error:  # such as a full disk
+                self.disable()
+                _unkept.append(short(str(error)))
+
+    return Forgiving
 
 
 def compiled_or_plain(function: Function) -> Function:
@@ -50,10 +76,16 @@ def numba_notes() -> list[str]:
         return [f"{why}, so models are fitted one by one: pip install {upgrade}numba."]
     if not keeps_on_disk():
         return [
-            "numba can write nowhere, so every run compiles its engine anew, about 20 s: set "
+            f"{_why_unkept()}, so every run compiles its engine anew, about 20 s: set "
             "NUMBA_CACHE_DIR to a folder of your own."
         ]
     return []
+
+
+def _why_unkept() -> str:
+    if _unkept:
+        return f"numba could not keep what it compiled ({_unkept[0].rstrip('.')})"
+    return "numba can write nowhere"
 
 
 @cache
@@ -68,13 +100,15 @@ def _missing() -> str:
     return ""
 
 
-@cache
 def keeps_on_disk() -> bool:
-    """Return whether numba finds a folder for what it has compiled."""
-    from numba import njit
+    """Return whether what numba compiles is kept, as far as was tried."""
+    return not _unkept and _has_folder()
 
+
+@cache
+def _has_folder() -> bool:
     try:
-        njit(cache=True)(has_numba)  # any function of a file will do: none is compiled yet
+        _forgiving()(has_numba)  # any function of a file will do: none is compiled yet
     except RuntimeError:
         return False
     return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 # A larger setting is a slip: more trees than this fill the memory.
 LARGEST, MOST = 1e100, 1_000_000
+# Of a network; the weights are those between two layers.
+MOST_LAYERS, MOST_WEIGHTS = 1_000, 100_000_000
 
 
 @dataclass(frozen=True)
@@ -312,6 +315,11 @@ class Network(Learner):
         if not width or not all(is_whole(one) and 1 <= one <= MOST for one in width):
             raise InputError(
                 f"Network(hidden={shown(width)}) needs at least one layer of width 1 to {MOST:,}."
+            )
+        if len(width) > MOST_LAYERS or any(a * b > MOST_WEIGHTS for a, b in pairwise(width)):
+            raise InputError(
+                f"Network(hidden={shown(width)}) would fill the memory. Use fewer layers, or "
+                "narrower ones."
             )
         object.__setattr__(self, "hidden", width)
         _whole(self, "batch", "epochs")

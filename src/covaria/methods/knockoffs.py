@@ -50,7 +50,7 @@ LAMBDAS = 2000.0 ** (-np.arange(500) / 500)
 ROUNDING = 1e-12
 
 
-MOST_REPEATS = 10_000
+MOST_REPEATS, LEAST_FDR = 10_000, 1e-100
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ class Knockoffs:
     def __post_init__(self) -> None:
         if not isinstance(self.fdr, Real) or not 0 < self.fdr < 1:
             raise InputError(f"fdr={self.fdr!r} must be between 0 and 1, such as 0.2.")
+        if self.fdr < LEAST_FDR:
+            raise InputError(f"fdr={self.fdr!r} selects nothing. Use one such as 0.2.")
         for name, known in (("construction", CONSTRUCTIONS), ("statistic", STATISTICS)):
             value = getattr(self, name)
             if value not in list(known):

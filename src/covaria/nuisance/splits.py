@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.errors import InputError, plural, short
-from covaria.options.checks import shown
+from covaria.options.checks import plain, shown
 from covaria.randomness import seed_of
 from covaria.tables.dataset import MIN_CLUSTERS, Dataset, Rows
 
@@ -28,13 +28,10 @@ class Splitter(Protocol):
 
 def make_splits(data: Dataset, splits: object, seed: int, repeat: int = 0) -> list[Fold]:
     """Return (train, test) rows: 5 cross-fits, 0.33 holds out a third, "none" is in sample."""
+    splits = known_splits(splits)
     if isinstance(splits, str):
-        if splits != "none":
-            raise InputError(f"splits={shown(splits)} is not known. Use a number or 'none'.")
         everything = np.arange(data.n_rows, dtype=np.intp)
         return [(everything, everything)]
-    if isinstance(splits, (bool, np.bool_)) or splits is None:
-        raise InputError("splits must be a number of folds, a share to hold out, or 'none'.")
     random_state = seed_of(seed, "splits", repeat)
     if isinstance(splits, (int, np.integer)):
         splits = _folds(data, int(splits), random_state)
@@ -43,6 +40,20 @@ def make_splits(data: Dataset, splits: object, seed: int, repeat: int = 0) -> li
     if hasattr(splits, "split"):
         splits = _from_splitter(data, splits, random_state)
     return _checked(data, splits)
+
+
+def known_splits(splits: Any) -> Any:
+    """Return splits as plain Python, or raise where no table could be split so."""
+    splits = plain(splits)
+    if isinstance(splits, str) and splits != "none":
+        raise InputError(f"splits={shown(splits)} is not known. Use a number or 'none'.")
+    if isinstance(splits, bool) or splits is None:
+        raise InputError("splits must be a number of folds, a share to hold out, or 'none'.")
+    if isinstance(splits, float) and not 0 < splits < 1:
+        raise InputError(
+            f"splits={splits} must lie between 0 and 1 to hold out that share of rows."
+        )
+    return splits
 
 
 def in_parts(rows: Rows, clusters: Rows | None, count: int, rng: np.random.Generator) -> Rows:
@@ -83,8 +94,6 @@ def _folds(data: Dataset, count: int, random_state: int) -> Splitter:
 def _hold_out(data: Dataset, share: float, random_state: int) -> Splitter:
     from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 
-    if not 0 < share < 1:
-        raise InputError(f"splits={share} must lie between 0 and 1 to hold out that share of rows.")
     if round(share * data.n_rows) < 2 or round((1 - share) * data.n_rows) < 2:
         raise InputError(f"splits={share} leaves too few of the {data.n_rows} rows on one side.")
     unit = _units_of_classes(data)

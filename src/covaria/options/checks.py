@@ -5,8 +5,10 @@ NumPy's numbers, texts and truth values are as good as Python's, but no file of 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
+from pathlib import Path
 from typing import TypeVar, cast
 
 import numpy as np
@@ -83,6 +85,21 @@ def one_of(name: str, value: object, known: Iterable[str]) -> str:
         hint = did_you_mean(value if isinstance(value, str) else "", known)
         raise InputError(f"{name}={shown(value)} is not known.{hint}")
     return value
+
+
+def text(name: str, value: object, what: str = "a text") -> str:
+    """Return a text."""
+    value = plain(value)
+    if not isinstance(value, str):
+        raise InputError(f"{name}={shown(value)} must be {what}.")
+    return value
+
+
+def file(name: str, value: object) -> Path:
+    """Return the path of a file."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise InputError(f"{name}={shown(value)} must be the name of a file.")
+    return Path(value)
 
 
 def truth(name: str, value: object) -> bool:

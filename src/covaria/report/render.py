@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from covaria.errors import InputError, short, visible
+from covaria.options.checks import file, text
 from covaria.report import geometry
 from covaria.report.export import as_csv, as_json, data_link
 from covaria.report.facts import Bar, Cell, Facts, Line, StabilityFacts, TablesFacts
@@ -49,13 +50,14 @@ def write_report(
     title
         Instead of "What matters for …".
     """
-    path = Path(path)
+    path = file("path", path)
     write_text(path, page_of(result, stability=stability, title=title))
     return path
 
 
 def page_of(result: object, *, stability: Stability | None = None, title: str | None = None) -> str:
     """Return the page of a result, a stability run, a study or a refit."""
+    title = None if title is None else text("title", title)
     if isinstance(result, Result):
         return render(summarize(result, title=title), result, stability=stability)
     if hasattr(result, "expected_false"):
@@ -125,7 +127,7 @@ def _page(template: str, **values: object) -> str:
 
 def write_tables(path: str | Path, facts: TablesFacts) -> Path:
     """Return the path of a page of tables that was written; `tables_facts` makes its facts."""
-    path = Path(path)
+    path = file("path", path)
     write_text(path, _tables_page(facts))
     return path
 

@@ -35,7 +35,7 @@ from covaria.methods.choice import Choice
 from covaria.methods.few_rows import steadied
 from covaria.nuisance.fit import COMPILED
 from covaria.nuisance.residuals import Residuals
-from covaria.nuisance.splits import describe
+from covaria.nuisance.splits import describe, known_splits
 from covaria.options.checks import between_0_and_1, confidence_level, plain, shown, truth, whole
 from covaria.randomness import stream
 from covaria.results.about import About
@@ -91,7 +91,7 @@ class Options:
             )
         what = "a whole number of features, 1 or more"
         checked = {
-            "splits": plain(self.splits),
+            "splits": known_splits(self.splits),
             "alternative": alternative,
             "validity": plain(self.validity),
             "correction": plain(self.correction),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from covaria.errors import InputError, MissingExtra, plural, short
 from covaria.execution.cost import Ledger
+from covaria.options.checks import file
 from covaria.results.about import About
 from covaria.results.findings import Finding, note, texts
 from covaria.results.packing import check_room, pack, unpack
@@ -201,7 +202,7 @@ class Result:
         mark = checksum(json.loads(text))
         text = text.replace("{", f'{{\n "checksum": "{mark}",', 1)
         if path is not None:
-            write_text(path, text + "\n")
+            write_text(file("path", path), text + "\n")
         return text
 
     @classmethod
@@ -218,8 +219,9 @@ class Result:
     @classmethod
     def from_json(cls, path: str | Path) -> Result:
         """Return the result stored in a file, or raise where it is not as it was written."""
+        path = file("path", path)
         try:
-            stored = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_number)
+            stored = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
             if not stored.keys() <= {*PARTS, "checksum"}:
                 raise KeyError
         except DAMAGED:

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from covaria.assessment import WITHOUT_CHECKS, assess
 from covaria.errors import InputError, is_whole, listed, plural, text_of
 from covaria.methods import DEFAULT_METHODS, IN_SAMPLE_METHODS
-from covaria.options.checks import plain, shown
+from covaria.options.checks import plain, shown, truth
 from covaria.options.naming import split_names
 from covaria.results.result import Result
 from covaria.results.status import has_failed
@@ -360,7 +360,7 @@ def _one(selector: _ColumnSelector) -> list[str]:
     method, settings = plain(selector.method), _settings(selector)
     if not isinstance(method, str) or len(split_names(method)) > 1:
         raise InputError(f"method={shown(method)} must be one name, such as 'gcm'.")
-    in_sample = getattr(selector, "paper", False) or settings.get("paper", False)
+    in_sample = any(truth("paper", of.get("paper")) for of in (vars(selector), settings))
     if method == "default" and (in_sample or isinstance(plain(settings["splits"]), str)):
         return [IN_SAMPLE_METHODS[0]]
     return [DEFAULT_METHODS[-1] if method == "default" else method]

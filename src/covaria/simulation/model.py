@@ -156,7 +156,8 @@ class Model:
         """Return features and target, the same for the same seed."""
         import pandas as pd
 
-        n_rows, seed = whole("n_rows", n_rows, 1, MOST_ROWS), whole("seed", seed, 0)
+        most = MOST_ROWS // max(1, self.n_features)
+        n_rows, seed = whole("n_rows", n_rows, 1, most), whole("seed", seed, 0)
         rng = stream(seed, "draw", self.name, *sorted(self.settings.items()))
         X = self.features(rng, n_rows)
         y = self.mean(X) + self.noise * rng.standard_normal(n_rows)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covaria.errors import InputError, did_you_mean, is_whole, short, text_of
-from covaria.options.checks import LARGEST_WHOLE, plain_all, shown
+from covaria.options.checks import LARGEST_WHOLE, file, plain_all, shown
 from covaria.randomness import seed_of
 from covaria.simulation import formulas as own
 from covaria.simulation.model import Model
@@ -216,7 +216,7 @@ def read_grid(
     allowed = Allowed.of(code, trust)
     if isinstance(study, Mapping):
         return _grid(plain_all(dict(study)), Path(), allowed)
-    path = Path(study)
+    path = file("study", study)
     return _grid(read_toml(path, "a study file in TOML"), path.parent, allowed)
 
 

@@ -211,7 +211,8 @@ def support_vectors(
     """
     kind: Any = np.float64 if precise else np.float32
     beta, slope = np.zeros(len(target)), (-np.ascontiguousarray(target)).astype(kind)
-    limits = kind(epsilon), kind(tol), MOST_STEPS_PER_ROW * len(target)
+    wide = min(epsilon, float(np.finfo(kind).max))  # no residual is as large
+    limits = kind(wide), kind(tol), MOST_STEPS_PER_ROW * len(target)
     rise, fall, converged = _descend(kernel, bounds, *limits, beta, slope)
     if not converged:
         return None
