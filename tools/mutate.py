@@ -96,8 +96,7 @@ SAME = {
         "tests: _interval_of_length: return (0.0, 0.0) -> return (0.0, -1.0)",
     ),
     "columns that are all features are all of them": (
-        "gcm: _products: single == columns == list(range(residuals.data.n_features))"
-        " -> single != columns == list(range(residuals.data.n_features))",
+        "gcm: _products: single == columns == every -> single != columns == every",
     ),
     "numpy reads any size below 0 as -1": (
         "gcm: of_products: (x[:, :, None] * y[:, None, :]).reshape(len(x), -1)"

@@ -66,10 +66,10 @@ def assess(
     X, y
         Any dataframe or array and its target; or a dataframe and the name of its target column.
     learner
-        "auto" chooses the best of several for y and for each feature, by cross-validation inside
-        the training rows. Or a name (`covaria.learners.LEARNERS`), a learner value such as
-        `Boosting(trees=200)`, or any scikit-learn estimator or pipeline. One that names columns
-        (ColumnTransformer) gets them as they are, text and gaps included.
+        "auto" chooses the best of several for y and for each feature, by cross-validation. Or a
+        name (`covaria.learners.LEARNERS`), a learner value such as `Boosting(trees=200)`, or any
+        scikit-learn estimator or pipeline. One that names columns (ColumnTransformer) gets them
+        as they are, text and gaps included.
     methods
         Names from `covaria.METHODS`. "default" is GCM, PCM and their verdict, "gcm+pcm"; in sample
         it is GCM and LOCO. Settings go with the name: "knockoffs(fdr=0.1)", "lasso(rule='min')".
@@ -102,9 +102,9 @@ def assess(
     check
         Whether to look for what regressions left undone, which makes p-values too small.
     extrapolate
-        Whether products of residuals are taken as with endless rows, from models that learned
-        from half of them: where y follows what the others tell of x_j, both regressions shrink it
-        alike. "auto" does so with learner="auto" where a regression can have such a part.
+        Whether a finding has to hold for products of residuals as with endless rows, too, told
+        from models that learned from half of them: where y follows what the others tell of x_j,
+        both regressions shrink it alike. "auto" does so with learner="auto".
     seed, n_jobs, progress
         Same seed, same numbers, for any number of processes; a function of (done, total).
 

@@ -132,10 +132,10 @@ def to_file(value: Any) -> str:
 def _written(where: str, blocks: Iterable[bytes | memoryview]) -> str:
     number, path = tempfile.mkstemp(dir=where)
     try:
-        with os.fdopen(number, "wb") as file:
+        with os.fdopen(number, "wb") as beside:
             for block in blocks:
-                file.write(block)
-                file.write(bytes(-file.tell() % STEP))
+                beside.write(block)
+                beside.write(bytes(-beside.tell() % STEP))
     except OSError:
         drop_file(path)
         raise

@@ -475,7 +475,7 @@ class Estimator(Learner):
 class Auto(Learner):
     """The best of several learners, for y and for each feature apart, by cross-validation.
 
-    Errors are compared inside the training rows of each fold, so the tested rows have no say.
+    Errors are those of the cross-fit's own folds; where two learners together err less, both serve.
     `candidates` are the learners to choose from; none means those of `covaria.nuisance.auto`.
     `stack` mixes them in proportions chosen likewise, instead of taking the best.
     """

@@ -47,7 +47,8 @@ def wider(residuals: Residuals, scores: Array, factor: Array | float = 1.0) -> A
 
 def _products(residuals: Residuals) -> Array:
     single, columns, several = _by_width(residuals)
-    if single == columns == list(range(residuals.data.X.shape[1])):
+    every = list(range(residuals.data.n_features))
+    if single == columns == every and len(every) == residuals.data.X.shape[1]:
         return residuals.weighted(
             residuals.extrapolated(lambda one: one.x_given_rest * one.y_given_rest)
         )

@@ -105,8 +105,9 @@ def kappas(plan: Plan, n_features: int) -> Array:
 
 
 def _is_biased(choices: Choices, fold: int, feature: int) -> bool:
-    """Return whether both regressions may miss the same: one without bias, that no other learner
-    could help, does not.
+    """Return whether both regressions may miss the same.
+
+    One that a learner without bias serves alone does not: no other could add to it.
     """
     blends = (choices.x[fold][feature], choices.y_rest[fold].get(feature, choices.y[fold]))
     names = [{learner.name for learner, _ in blend} for blend in blends]

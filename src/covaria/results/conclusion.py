@@ -632,7 +632,19 @@ def _findings(
         yield from (note(text, "slow") for text in numba_notes())
     yield from _failed(table)
     yield from _of_regressions(quality, data.target)
+    yield from _undecided(table)
     yield from _against_gcm(table)
+
+
+def _undecided(table: pd.DataFrame) -> Iterable[Finding]:
+    """Yield which features look as if they mattered, and why that is not said of them."""
+    names = list(dict.fromkeys(table.loc[table["verdict"] == "cannot tell", "feature"]))
+    yield from of_each(
+        "cannot_tell",
+        names,
+        f"Cannot tell whether {listed(names)} matter{'s' if len(names) == 1 else ''}: what both "
+        "regressions may have missed in common would explain it. More rows help.",
+    )
 
 
 def _failed(table: pd.DataFrame) -> Iterable[Finding]:

@@ -25,6 +25,7 @@ KINDS = {
     "little_power": Kind("the target is predicted no better than by its mean"),
     "determined": Kind("the other features determine one almost fully"),
     "poor_regression": Kind("a nuisance regression leaves something undone", True),
+    "cannot_tell": Kind("what both regressions miss in common may explain a finding"),
     "not_a_mean": Kind("the learner does not predict the mean", True),
     "not_seen_by_gcm": Kind("another test finds a feature that GCM does not"),
     "few_rows": Kind("a result rests on few rows", True),

@@ -411,12 +411,16 @@ def _in_words(tests: list[Line]) -> str:
     if combined:
         if set(combined) <= set(chosen):
             return "matters"
+        if any(test.get("verdict") == "cannot tell" for test in tests):
+            return "cannot tell"
         if chosen:
             return f"unclear ({', '.join(chosen)} only)"
     if len(chosen) == len(tests):
         return "matters"
     if chosen:
         return f"matters ({', '.join(chosen)} only)"
+    if any(test.get("verdict") == "cannot tell" for test in tests):
+        return "cannot tell"
     every = [Status.of(str(test["status"])) for test in tests]
     if all(status.is_failed for status in every):
         return short(str(every[0]), 60)

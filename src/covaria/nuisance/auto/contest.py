@@ -70,7 +70,7 @@ class Contest:
         self.run(path, leading, range(1, len(self.folds)))
         for key in set(keys) - set(leading):
             for learner in path:
-                self.losses[key].pop(learner, None)
+                self.losses.get(key, {}).pop(learner, None)
 
     def _may_serve(self, path: Sequence[Learner], key: int) -> bool:
         """Return whether a candidate leads in the first fold, or makes the leader's error less."""
@@ -127,7 +127,10 @@ class Contest:
             loss = (self._left(task, prediction) ** 2).mean(axis=1)
         else:
             loss = data.loss(prediction, test)
-        return float(np.average(loss, weights=None if data.weights is None else data.weights[test]))
+        if data.weights is None:
+            return float(loss.mean())
+        total = data.weights[test].sum()
+        return float(data.weights[test] @ loss / total) if total > 0 else 0.0
 
     def _of_two(self, key: int, fold: int, one: Learner, other: Learner) -> float:
         """Return the mean loss of what two learners predict on average."""
@@ -150,9 +153,9 @@ class Contest:
         counted = np.arange(len(self.folds)) != but
         found = {}
         for learner, losses in self.losses.get(key, {}).items():
-            error = np.average(losses[counted], weights=self.weight[counted])
+            error = float(losses[counted] @ self.weight[counted] / self.weight[counted].sum())
             if np.isfinite(error):
-                found[learner] = float(error)
+                found[learner] = error
         return found
 
     def best(self, key: int, but: int = -1) -> Learner:
@@ -189,6 +192,7 @@ class Contest:
         rest = {
             key: self._mixture(REST - key) if stack else self.blend(REST - key)
             for key in self.told()
+            if self.errors(REST - key)
         }
         y = [self._of_y(fold, stack) for fold in folds]
         kept = {}
