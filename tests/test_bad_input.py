@@ -537,7 +537,7 @@ NO_CHOICES = {
     "few clusters": ({"clusters": ROWS % 3}, "3 clusters; at least 5"),
     "one cluster": ({"clusters": np.ones(N)}, "1 cluster; at least 5"),
     "clusters with gaps": ({"clusters": weights(np.nan)}, "clusters has gaps"),
-    "more folds than clusters": ({"clusters": ROWS % 4, "splits": 5}, "many for 4 clusters"),
+    "more folds than clusters": ({"clusters": ROWS % 7, "splits": 8}, "many for 7 clusters"),
     "few clusters held out": ({"clusters": ROWS % 10, "splits": 0.2}, "splits tests 2 clusters"),
     "clusters on both sides": ({"clusters": ROWS % 10, "splits": KFold(3)}, "both training and"),
     "training rows as test rows": ({"splits": [(ROWS, ROWS)]}, "60 rows in both training and test"),
