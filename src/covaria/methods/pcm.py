@@ -3,15 +3,17 @@
 Lundborg, Kim, Shah and Samworth, "The projected covariance measure for assumption-lean variable
 significance testing", Annals of Statistics 52 (2024). Where GCM multiplies what is left of x_j
 with what is left of y, PCM takes what is left of a *function* of x_j that the training rows
-suggest: the full model less its mean over other values of the feature (partial dependence). The
-function is right if anything is, so the test is one-sided.
+suggest: the full model less its mean over other values of the feature (partial dependence), or with
+"auto" the sum of parts that go with y in other folds (`nuisance/directions.py`). The function is
+right if anything is, so the test is one-sided.
 
 Every fold has its function from the other folds' rows, and what one fold's noise suggests the
 others then see confirmed: a pair of folds counts twice. Without an effect the sum of the folds'
 statistics has a variance of up to 2 instead of 1 (2 for functions of many parts, less for few),
 so scores stand √2 times as far from their mean as they are. Let S_k be normal vectors in d
 dimensions, one a fold, and T_k = S_k·S/|S| with S the sum of the others: then Σ T_k / √(2K) is
-above 1.645 in at most 5% of draws, for all d and K (tests/methods/test_pcm.py computes them).
+above 1.645 in at most 5% of draws, for all d and K (tests/methods/test_pcm.py computes them). With
+weights t³ instead of t it was 4.9, 5.9 and 5.1% of 1,500 draws for 12, 42 and 202 parts.
 
 With three or more classes there is a function for each, and the score is the sum of all their
 products: no class is left out, so their names and order do not matter.
