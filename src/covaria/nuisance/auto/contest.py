@@ -197,10 +197,11 @@ class Contest:
         y = [self._of_y(fold, stack) for fold in folds]
         kept = {}
         if self.is_final:
+            serving = {"x_given_rest": x, "y_given_rest": rest}
             kept = {
                 (task, learner): found
                 for (task, learner), found in self.predictions.items()
-                if task.need != "y_given_all"
+                if learner in dict(serving.get(task.need, {}).get(task.feature, ()))
             }
         return Choices(y, [x for _ in folds], [instead for _ in folds], [rest for _ in folds], kept)
 
