@@ -32,19 +32,25 @@ def directions(
     Of the residuals in `found` the first decide on the weights of parts; the others, of models
     that learned from fewer rows, get the same.
     """
-    others = _standardised(data.X[rows])
+    psi = _standardised(data.X[rows])
+    squares = psi**2
     weights = np.ones(len(rows)) if data.weights is None else data.weights[rows]
     y = _of_classes(found[0]["y_given_rest"])
     result = [np.zeros_like(y) for _ in found]
     for j, feature in enumerate(data.features):
         if not feature.columns:
             continue
-        psi = others.copy()
-        psi[:, [1 + column for column in feature.columns]] = 0.0
+        own = [1 + column for column in feature.columns]
         for c in range(y.shape[2]):
             bases = [_bases(one, feature.tested, j, c) for one in found]
-            for at, function in enumerate(_functions(bases, psi, y[:, j, c], weights, fold)):
-                result[at][:, j, c] = function
+            t, size = _statistics(bases[0], psi, squares, y[:, j, c], weights, fold)
+            t[..., own] = 0.0  # a feature's own columns are no others
+            functions = _functions(bases, psi, t, size, fold)
+            slope = max(
+                1e-3 * y[:, j, c].std(), np.average(functions[0] * y[:, j, c], weights=weights)
+            )
+            for at, function in enumerate(functions):
+                result[at][:, j, c] = slope * function
     return [one if y.shape[2] > 1 else one[:, :, 0] for one in result]
 
 
@@ -73,20 +79,17 @@ def _bases(found: dict[str, Array], columns: Sequence[int], j: int, c: int) -> l
 
 
 def _functions(
-    bases: Sequence[list[Array]], psi: Array, y: Array, weights: Array, fold: Rows
+    bases: Sequence[list[Array]], psi: Array, t: Array, size: Array, fold: Rows
 ) -> list[Array]:
     """Return the functions that parts add up to, of all residuals alike."""
-    t, size = _statistics(bases[0], psi, y, weights, fold)
     coefficients = t * np.abs(t) ** (POWER - 1)
     coefficients[..., 0] *= np.sqrt(psi.shape[1])
     coefficients /= np.where(size > 0, size, 1.0)
-    found = [_added_up(own, psi, coefficients, fold) for own in bases]
-    slope = _slope(found[0], y, weights, fold)
-    return [slope * function for function in _evened(found, fold)]
+    return _evened([_added_up(own, psi, coefficients, fold) for own in bases], fold)
 
 
 def _statistics(
-    bases: list[Array], psi: Array, y: Array, weights: Array, fold: Rows
+    bases: list[Array], psi: Array, squares: Array, y: Array, weights: Array, fold: Rows
 ) -> tuple[Array, Array]:
     """Return t of every part in the rows that a fold does not test, and the size of each part.
 
@@ -95,7 +98,6 @@ def _statistics(
     count = int(fold.max()) + 1
     sums = np.zeros((count, len(bases), psi.shape[1]))
     size = np.zeros(sums.shape[1:])
-    squares = psi**2
     tested = [np.flatnonzero(fold == k) for k in range(count)]
     for b, base in enumerate(bases):
         size[b] = np.sqrt((weights * base**2) @ squares / weights.sum())
@@ -106,8 +108,6 @@ def _statistics(
     total, sd = sums.sum(axis=0), np.sqrt(np.average(y**2, weights=weights)) or 1.0
     unit = np.where(size > 0, size, np.inf) * sd
     learned = np.array([max(1, len(fold) - len(rows)) for rows in tested])
-    if count == 1:
-        return np.asarray(total[None] / unit / np.sqrt(len(fold))), size
     return np.asarray((total - sums) / unit / np.sqrt(learned)[:, None, None]), size
 
 
@@ -129,9 +129,3 @@ def _evened(found: Sequence[Array], fold: Rows) -> list[Array]:
         for one in result:
             one[rows] /= size if size > 0 else 1.0
     return result
-
-
-def _slope(function: Array, y: Array, weights: Array, fold: Rows) -> float:
-    """Return how far y moves with the function, once it has one size in every fold."""
-    even = _evened([function], fold)[0]
-    return float(max(1e-3 * y.std(), np.average(even * y, weights=weights)))

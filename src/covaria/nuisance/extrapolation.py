@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.nuisance.plan import Choices, Plan, Task
+from covaria.nuisance.plan import Blend, Choices, Plan, Task
 from covaria.nuisance.splits import in_parts
 from covaria.randomness import stream
 
@@ -64,7 +64,7 @@ def wanted_of(plan: Plan, kappa: Array) -> frozenset[Task]:
     """
     wanted = []
     for task in replace(plan, needs=PRODUCT).tasks:
-        is_plain = not any(one.name not in UNBIASED for one, _ in plan.blend(task))
+        is_plain = _is_unbiased(plan.blend(task))
         is_first = task.fold == 0 and not kappa.any()
         if is_plain or is_first or kappa[task.fold, task.feature] > 0:
             wanted.append(task)
@@ -109,6 +109,9 @@ def _is_biased(choices: Choices, fold: int, feature: int) -> bool:
 
     One that a learner without bias serves alone does not: no other could add to it.
     """
-    blends = (choices.x[fold][feature], choices.y_rest[fold].get(feature, choices.y[fold]))
-    names = [{learner.name for learner, _ in blend} for blend in blends]
-    return not any(own <= UNBIASED for own in names)
+    of_y = choices.y_rest[fold].get(feature, choices.y[fold])
+    return not (_is_unbiased(choices.x[fold][feature]) or _is_unbiased(of_y))
+
+
+def _is_unbiased(blend: Blend) -> bool:
+    return all(learner.name in UNBIASED for learner, _ in blend)

@@ -75,7 +75,7 @@ def _run_mixed(plan: Plan, plainly: bool) -> Iterator[Outcome]:
         tasks = [task for task in plan.tasks if task.fold == fold]
         found = {}
         for learner, own in _by_learner(plan, tasks).items():
-            found[learner] = _kept(plan, learner, own)
+            found[learner] = {} if plainly else _kept(plan, learner, own)
             new = frozenset(own) - found[learner].keys()
             if new:
                 part = replace(plan, learner=learner, choices=None, only=new, progress=None)
