@@ -120,7 +120,7 @@ def stored(path):
 
 def test_a_lost_client_is_one_sentence_and_no_task_fails_for_it(tmp_path, client):
     store = tmp_path / "study.sqlite"
-    other = distributed.Client(client.scheduler.address)
+    other = distributed.Client(client.scheduler.address, set_as_default=False)
 
     def close(standing):
         if standing.now == 3:
@@ -157,6 +157,8 @@ def far(tmp_path):
 
 
 def test_a_killed_scheduler_is_one_sentence_and_no_task_fails_for_it(tmp_path, far):
+    import dask
+
     scheduler, address = far
     store = tmp_path / "study.sqlite"
 
@@ -164,8 +166,10 @@ def test_a_killed_scheduler_is_one_sentence_and_no_task_fails_for_it(tmp_path, f
         if standing.now == 3:
             scheduler.kill()
 
+    before = dask.config.get("scheduler", None)
     with pytest.raises(StoreError, match="Dask cluster is not there any more"):
         covaria.run_study({**TINY, "repeats": 100}, store=store, dask=address, progress=kill)
+    assert dask.config.get("scheduler", None) == before
     count, failures = stored(store)
     assert 3 <= count < 400
     assert not failures

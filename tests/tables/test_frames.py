@@ -23,6 +23,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import covaria
 from covaria.assessment import prepare
+from covaria.errors import InputError
 from covaria.learners import Auto, Estimator
 from covaria.learners.estimators.columns import NothingLeft, named, tell_what_is_left, wants_frames
 from covaria.nuisance.residuals import fit_residuals
@@ -549,3 +550,12 @@ def test_a_method_whose_fits_all_fail_beside_others_is_named():
     said = "loco has no answer, as every feature's fits failed: fold 1: RuntimeError: three"
     assert any(said in alert for alert in result.alerts)
     assert not any("Some fits failed" in alert for alert in result.alerts)
+
+
+def test_a_lazy_table_that_cannot_be_computed_is_one_sentence():
+    polars = pytest.importorskip("polars")
+    lazy = polars.LazyFrame({"a": ["1", "x", "3"], "b": [1.0, 2.0, 3.0]})
+    lazy = lazy.with_columns(polars.col("a").cast(polars.Float64))
+    with pytest.raises(InputError, match="computed when it is read, and that failed") as caught:
+        covaria.assess(lazy, [1.0, 2.0, 3.0])
+    assert "\n" not in str(caught.value)

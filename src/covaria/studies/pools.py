@@ -192,7 +192,10 @@ def dask(where: Any, n_jobs: int = 2) -> Pool:
 
 @contextmanager
 def client_of(where: Any, n_jobs: int = 2) -> Iterator[Any]:
-    """Yield a Dask client for an address, for "local" or for a client that is there already."""
+    """Yield a Dask client for an address, for "local" or for a client that is there already.
+
+    A client of ours never serves other work of the process: it may not end well.
+    """
     try:
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
@@ -213,7 +216,7 @@ def client_of(where: Any, n_jobs: int = 2) -> Iterator[Any]:
                 dashboard_address=None,
                 silence_logs=logging.CRITICAL,
             ) as cluster,
-            distributed.Client(cluster) as client,
+            distributed.Client(cluster, set_as_default=False) as client,
         ):
             try:
                 yield client
@@ -221,7 +224,7 @@ def client_of(where: Any, n_jobs: int = 2) -> Iterator[Any]:
                 _end(cluster)
         return
     try:
-        client = distributed.Client(where, timeout=5)
+        client = distributed.Client(where, timeout=5, set_as_default=False)
     except Exception as error:
         raise InputError(
             f"There is no Dask scheduler at {short(str(where))} ({type(error).__name__}). Check "

@@ -165,11 +165,23 @@ def _frame_columns(X: IntoFrame) -> dict[str, Column]:
     clean = _names_of(X)
     try:
         frame = nw.from_native(_renamed(X, clean))
-        if isinstance(frame, nw.LazyFrame):
-            frame = frame.collect()
     except TypeError:
         raise InputError(NOT_A_TABLE) from None
+    if isinstance(frame, nw.LazyFrame):
+        frame = _collected(frame)
     return {name: _series(f"Column '{short(name)}'", frame[:, at]) for at, name in enumerate(clean)}
+
+
+def _collected(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    """Return a lazy table computed; whatever its source, file or cluster does is one sentence."""
+    try:
+        return frame.collect()
+    except Exception as error:
+        why = short(f"{type(error).__name__}: {error}".split("\n")[0], 200)
+        raise InputError(
+            f"The table is computed when it is read, and that failed ({why}). Compute it first, or "
+            "give the file."
+        ) from None
 
 
 def _names_of(X: IntoFrame) -> list[str]:
