@@ -1,13 +1,24 @@
 """Products of residuals as they would be with endless rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import covaria
 from covaria.assessment import prepare
 from covaria.errors import InputError
-from covaria.nuisance.extrapolation import KAPPA, halves_of, least_favourable
-from covaria.nuisance.residuals import fit_residuals
+from covaria.execution.cost import Ledger
+from covaria.learners import Boosting
+from covaria.nuisance.extrapolation import (
+    KAPPA,
+    PRODUCT,
+    fitted_once,
+    halves_of,
+    least_favourable,
+)
+from covaria.nuisance.fit import by_task, run
+from covaria.nuisance.residuals import fit_residuals, gather
 
 
 def waves(n_rows=300, seed=0):
@@ -101,3 +112,34 @@ def test_an_odd_setting_is_one_sentence(odd):
 def test_few_rows_are_not_halved():
     result = covaria.assess(*waves(80), check=False)
     assert "extrapolation" not in set(result.cost["purpose"])
+
+
+@pytest.mark.parametrize("splits", [2, 3, 4, 5, 0.4])
+def test_halves_of_a_cross_fit_are_learned_from_once(splits):
+    plan = prepare(*waves(), splits=splits, learner=Boosting(trees=5), check=False).plan(0)
+    plan = replace(plan, needs=PRODUCT)
+    halves = halves_of(plan)
+    ledger = Ledger()
+    charged = [replace(half, ledger=ledger) for half in halves]
+    with ledger.stage("fit"):
+        found = [gather(*pair) for pair in zip(halves, fitted_once(charged), strict=True)]
+    for half, residuals in zip(halves, found, strict=True):
+        for k, (train, test) in enumerate(half.folds):
+            assert not set(train) & set(test)
+            learned = plan.folds[k][0]
+            assert set(train) <= set(learned)
+            assert abs(2 * len(train) - len(learned)) <= len(plan.folds)
+        assert (residuals.rows == np.sort(np.concatenate([test for _, test in plan.folds]))).all()
+        assert not residuals.failures
+        assert np.isfinite(residuals.x_given_rest).all()
+    each = len(plan.folds) if splits in (3, 5) else 2 * len(plan.folds)
+    assert ledger.models == 6 * each
+
+
+def test_what_halves_predict_is_what_models_of_their_rows_predict():
+    plan = prepare(*waves(), learner=Boosting(trees=5, bag=1.0), check=False).plan(0)
+    halves = halves_of(replace(plan, needs=PRODUCT))
+    for half, outcomes in zip(halves, fitted_once(halves), strict=True):
+        alone = by_task(half, run(half))
+        for task, outcome in zip(half.tasks, outcomes, strict=True):
+            np.testing.assert_allclose(outcome.prediction, alone[task].prediction, atol=1e-12)

@@ -171,17 +171,20 @@ class Splines(Learner):
     """A smooth curve per column (R's gam::gam with s(x, df = 4)); df="gcv" lets the data choose.
 
     A list of df has one for each column of the table. With "gcv" a column's curve is made of at
-    most so many `curves`: more for functions with many waves.
+    most so many `curves`: more for functions with many waves. There a column bends only where that
+    lowers n times the log score by `to_enter`: with 4 few curves bend by chance.
     """
 
     name: ClassVar[str] = "splines"
     about: ClassVar[str] = "additive smooth curves (R gam); df=4, or df='gcv' chosen by the data"
     df: float | str | tuple[float, ...] = 4
     curves: int = 9
+    to_enter: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _whole(self, "curves")
+        _at_least(self, 0, "to_enter")
         if isinstance(self.df, list):
             object.__setattr__(self, "df", tuple(self.df))
         if isinstance(self.df, tuple):
@@ -197,7 +200,9 @@ class Splines(Learner):
             if fit.columns and fit.columns[-1] >= len(df):
                 raise InputError(f"Splines(df=…) has {len(df)} numbers: give one for each column.")
             df = tuple(df[column] for column in fit.columns)
-        return AdditiveSplines(df=df, curves=self.curves, n_classes=fit.n_classes)
+        return AdditiveSplines(
+            df=df, curves=self.curves, to_enter=self.to_enter, n_classes=fit.n_classes
+        )
 
 
 @dataclass(frozen=True)

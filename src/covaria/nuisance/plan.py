@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,13 @@ class Choices:
     kept: Mapping[tuple[Task, Learner], Array] = field(default_factory=dict, repr=False)
 
 
+class Shelf(dict[object, tuple[Any, ...]]):
+    """What engines keep of a fold for the next plan on the same rows; no process sends it on."""
+
+    def __reduce__(self) -> tuple[type[Shelf], tuple[()]]:
+        return Shelf, ()
+
+
 @dataclass(frozen=True)
 class Plan:
     """All that is to be fitted: the data, the folds, the learner and what the methods need.
@@ -122,7 +129,7 @@ class Plan:
     `targets`, (rows, features), are predicted from the rest in the place of the features' own
     columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
     that serve in the place of the one named. What is fitted is charged to the `ledger`, under the
-    plan's `purpose`.
+    plan's `purpose`. The `shelf` is of all plans made from this one.
     """
 
     data: Dataset
@@ -141,6 +148,7 @@ class Plan:
     extrapolate: bool = False
     purpose: str = "nuisance regressions"
     ledger: Ledger | None = field(default=None, compare=False, repr=False)
+    shelf: Shelf = field(default_factory=lambda: Shelf(), compare=False, repr=False)
 
     @cached_property
     def tasks(self) -> list[Task]:

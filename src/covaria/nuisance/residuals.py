@@ -16,7 +16,14 @@ from covaria.execution.cost import Ledger
 from covaria.learners import Auto, Boosting
 from covaria.nuisance.directions import directions
 from covaria.nuisance.engines import plain
-from covaria.nuisance.extrapolation import PRODUCT, halves_of, kappas, least_favourable, wanted_of
+from covaria.nuisance.extrapolation import (
+    PRODUCT,
+    fitted_once,
+    halves_of,
+    kappas,
+    least_favourable,
+    wanted_of,
+)
 from covaria.nuisance.fit import by_task, engine_for, run
 from covaria.nuisance.plan import Choices, Outcome, Plan, Task
 from covaria.nuisance.splits import Fold, in_parts
@@ -247,7 +254,7 @@ def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ..
     if halves is None:
         return residuals, ()
     parts = tuple(replace(half, only=wanted_of(plan, kappa)) for half in halves)
-    found = tuple(gather(part, run(part)) for part in parts)
+    found = tuple(gather(*pair) for pair in zip(parts, fitted_once(parts), strict=True))
     if not all(is_sound(one) and not one.failures for one in found):
         return residuals, ()
     noise, curves = _learning_curves(residuals, found, parts[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -60,6 +60,14 @@ def in_parts(rows: Rows, clusters: Rows | None, count: int, rng: np.random.Gener
     """Return for each of some rows which random part it is in; clusters stay together."""
     _, unit = np.unique(rows if clusters is None else clusters[rows], return_inverse=True)
     return rng.permutation(unit.max() + 1)[unit] % count
+
+
+def is_cross_fit(folds: Sequence[Fold], n_rows: int) -> bool:
+    """Return whether every fold learns from exactly the rows that others test."""
+    tested = np.concatenate([test for _, test in folds])
+    return len(tested) == n_rows and all(
+        len(train) + len(test) == n_rows and not np.isin(test, train).any() for train, test in folds
+    )
 
 
 def describe(splits: object) -> str:

@@ -284,3 +284,33 @@ def test_a_column_that_varies_in_no_training_part_has_an_answer(odd):
     y = np.random.default_rng(0).normal(size=60)
     found = assess(tables[odd], y, methods=["gcm"])
     assert found.table["p_value"].between(0, 1).all()
+
+
+def smooth_table(n_rows=240, n_columns=6):
+    """Return columns with a common cause, and a curve of the first; the others say nothing more."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n_rows, n_columns)) + rng.normal(size=(n_rows, 1))
+    return X, 3 * np.sin(X[:, 0]) + 0.3 * rng.normal(size=n_rows)
+
+
+def test_y_keeps_its_smoothing_without_a_feature_that_its_model_has_no_use_for():
+    X, y = smooth_table()
+    contest = Contest.of(a_plan(Auto(candidates=("splines(df='gcv')",)), table=(X, y)))
+    contest.enter([Splines(df="gcv")], contest.keys)
+    found = contest.needed(range(6))
+    assert 0 in found
+    assert len(found) < 6
+    for (task, learner), found in contest.predictions.items():
+        if task.need == "y_given_rest":  # they are those of the fit itself
+            plan = replace(contest.plan, learner=learner, choices=None, only=frozenset({task}))
+            fitted = by_task(plan, run(plan))[task].prediction
+            np.testing.assert_allclose(found, plan.within_reach(task, fitted), atol=1e-9)
+
+
+def test_a_kernel_is_not_tried_where_lines_lead():
+    X, y = smooth_table()
+    contest = Contest.of(a_plan("auto", table=(X, y)))
+    hold_library(contest)
+    asked = {(task.feature, learner.name) for task, learner in contest.predictions}
+    assert (-1, "kernel") in asked
+    assert not any(name == "kernel" for feature, name in asked if feature >= 0)

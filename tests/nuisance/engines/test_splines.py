@@ -1,5 +1,6 @@
 """The splines engine finds what the plain engine finds, from one Gram matrix a fold."""
 
+import pickle
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import covaria
 from as_plain import assert_as_plain
 from covaria.assessment import prepare
 from covaria.learners import Splines
+from covaria.learners.estimators.splines import AdditiveSplines
 from covaria.nuisance.engines import plain, splines
 
 ALL = ["gcm", "loco", "dropout", "permutation"]
@@ -229,3 +231,36 @@ def fastest(run, plan):
         run(plan)
         seconds.append(time.process_time() - start)
     return min(seconds)
+
+
+@pytest.mark.parametrize("n_columns", [3, 12])
+def test_curves_that_have_to_be_clear_come_out_as_plain_too(n_columns):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(150, n_columns)) + rng.normal(size=(150, 1))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=150)
+    plan = planned(X, y, "gcv", splits=2)
+    assert_as_plain(splines, replace(plan, learner=Splines(df="gcv", to_enter=4)))
+
+
+def test_few_columns_bend_by_chance_where_that_has_to_be_clear():
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(400, 20)) + rng.normal(size=(400, 1))
+    y = 2 * np.sin(2 * X[:, 0]) + X.sum(axis=1) + rng.normal(size=400)
+    any_gain, clear = (AdditiveSplines(df="gcv", to_enter=e).fit(X, y) for e in (0, 4))
+    bent = [[df > 1.01 for df in model.chosen_df] for model in (any_gain, clear)]
+    assert bent[1][0]
+    assert sum(bent[1]) <= 4 < sum(bent[0])
+    new = rng.normal(size=(400, 20)) + rng.normal(size=(400, 1))
+    truth = 2 * np.sin(2 * new[:, 0]) + new.sum(axis=1)
+    errors = [np.mean((model.predict(new) - truth) ** 2) for model in (any_gain, clear)]
+    assert errors[1] < errors[0]
+
+
+def test_a_plan_on_the_same_rows_takes_the_design_that_is_there(small_data):
+    X, y = small_data
+    plan = planned(X, y, "gcv", splits=2)
+    first = splines.Basis.of(plan, 0, curves=9)
+    again = splines.Basis.of(replace(plan, targets=X**2), 0, curves=9)
+    assert again.terms is first.terms
+    assert (again.x_targets == X[plan.folds[0][0]] ** 2).all()
+    assert not pickle.loads(pickle.dumps(plan.shelf))  # no process sends it on

@@ -262,6 +262,7 @@ def solve(A: Array, b: Array) -> Array:
 # smaller one is as good as free.
 STIFF, LOOSE = 100.0, 0.01
 WORTH = 1e-5  # how much of the log score a new bend must promise
+AT_ONCE = 0.5  # where bends have to be clear, this share of what the best of them promises
 STEP = 2.0  # degrees of freedom a curve may win or lose at once
 NEWTON = 1e-3  # steps shorter than this are taken without asking whether the score falls
 # How far the last step may go, and how many there may be, before and after the last new bend.
@@ -269,7 +270,9 @@ ROUGHLY: Tolerance = (0.3, 3)
 EXACTLY: Tolerance = (1e-5, 40)  # Newton's error is then some 1e-10
 
 
-def choose_smoothing(terms: Sequence[Term], M: Array, y: Array, weights: Array) -> Array:
+def choose_smoothing(
+    terms: Sequence[Term], M: Array, y: Array, weights: Array, to_enter: float = 0.0
+) -> Array:
     """Return one smoothing per term, together minimising generalised cross-validation."""
     centred = y - weights @ y
     square = float(weights @ centred**2)
@@ -281,7 +284,8 @@ def choose_smoothing(terms: Sequence[Term], M: Array, y: Array, weights: Array) 
     own = G[np.ix_(bends, bends)] - across.T @ slopes[:, :-1]
     left = right[bends] - across.T @ slopes[:, -1]
     unexplained = square - float(right[lines] @ slopes[:, -1])
-    return search(terms, Moments(own, left, unexplained, square, len(lines), len(y)))
+    moments = Moments(own, left, unexplained, square, len(lines), len(y), to_enter)
+    return search(terms, moments)
 
 
 def ridge(n_lines: int) -> Array:
@@ -305,7 +309,7 @@ class Moments:
     """The products of the bent columns with each other and the target, once lines are taken out.
 
     `square` is what lines leave of the target, `total` its variance; lines take `straight`
-    degrees of freedom.
+    degrees of freedom. A bend enters where the rows times the log score fall by `to_enter`.
     """
 
     gram: Array
@@ -314,6 +318,7 @@ class Moments:
     total: float
     straight: int
     n_rows: int
+    to_enter: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -532,7 +537,7 @@ def search(terms: Sequence[Term], moments: Moments) -> Array:
         return smoothing
     place = Place.at(gcv, np.full(len(gcv.sizes), np.inf))
     tries = np.zeros(len(gcv.sizes), dtype=np.intp)
-    for _ in range(6):
+    for _ in range(12 if moments.to_enter else 6):
         new = promising(gcv, place, tries < 2)
         if not np.isfinite(new).any():
             break
@@ -558,7 +563,8 @@ def promising(gcv: Gcv, place: Place, allowed: Flags) -> Array:
     df = kept.sum(axis=2)
     gain = np.log1p(-np.minimum(won, 0.999)) - 2 * np.log1p(-np.minimum(df / at.free, 0.999))
     best = gain.argmin(axis=0), np.arange(len(allowed))
-    chosen = np.flatnonzero(allowed & ~place.bent & (gain[best] < -WORTH))
+    enough = max(WORTH, m.to_enter / m.n_rows, AT_ONCE * -gain[best].min() if m.to_enter else 0.0)
+    chosen = np.flatnonzero(allowed & ~place.bent & (gain[best] < -enough))
     # Together curves use no more df than one by one, and at least half the rows stay free.
     chosen = chosen[np.argsort(gain[best][chosen], kind="stable")]
     chosen = chosen[np.cumsum(df[best][chosen]) < at.free - m.n_rows / 2]
@@ -660,17 +666,24 @@ class AdditiveSplines:
 
     `df` is the degrees of freedom of each curve as in R's s(x, df), that is the trace of the
     column's own smoother less one for the constant; or a number for each curve; "gcv" lets the
-    data choose them all, of at most as many as there are `curves`.
+    data choose them all, of at most as many as there are `curves`; a column is a line unless the
+    rows times the log score fall by `to_enter` if it bends.
     """
 
     terms: list[Term]
     coefficients: Array
 
     def __init__(
-        self, *, df: float | str | Sequence[float] = 4, curves: int = 9, n_classes: int = 0
+        self,
+        *,
+        df: float | str | Sequence[float] = 4,
+        curves: int = 9,
+        to_enter: float = 0.0,
+        n_classes: int = 0,
     ) -> None:
         self.df = df
         self.curves = curves
+        self.to_enter = to_enter
         self.n_classes = n_classes
 
     def fit(self, X: Array, y: Array, weights: Array | None = None) -> Self:
@@ -695,7 +708,7 @@ class AdditiveSplines:
 
     def _smoothing(self, M: Array, y: Array, weights: Array) -> Array:
         if self.df == "gcv":
-            return choose_smoothing(self.terms, M, y, weights)
+            return choose_smoothing(self.terms, M, y, weights, self.to_enter)
         pairs = zip(self.terms, each_df(self.df, len(self.terms)), strict=True)
         return np.array([smoothing_for(term, df) for term, df in pairs])
 

@@ -14,7 +14,7 @@ from covaria.nuisance.auto.rows import contest_folds
 from covaria.nuisance.fit import by_task, run
 from covaria.nuisance.plan import Array, Blend, Choices, Plan, Task
 from covaria.nuisance.splits import Fold
-from covaria.tables.dataset import of_all_classes
+from covaria.tables.dataset import Rows, of_all_classes
 
 POLICY = AutoPolicy()
 # The key of y among the features' numbers; that of y without feature j is REST - j.
@@ -35,6 +35,7 @@ class Contest:
     folds: list[Fold]
     losses: dict[int, dict[Learner, Array]] = field(default_factory=dict)
     predictions: dict[tuple[Task, Learner], Array] = field(default_factory=dict)
+    smoothings: dict[tuple[Learner, int], Learner] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.keys = [Y] if self.plan.needs & {"y_given_all", "y_given_rest"} else []
@@ -72,6 +73,10 @@ class Contest:
             for learner in path:
                 self.losses.get(key, {}).pop(learner, None)
 
+    def ran(self, learner: Learner, key: int) -> bool:
+        """Return whether a candidate went on after the first fold."""
+        return learner in self.errors(key)
+
     def _may_serve(self, path: Sequence[Learner], key: int) -> bool:
         """Return whether a candidate leads in the first fold, or makes the leader's error less."""
         errors = {k: e[0] for k, e in self.losses.get(key, {}).items() if np.isfinite(e[0])}
@@ -91,16 +96,19 @@ class Contest:
         tasks = [self._task(key, fold) for key in keys for fold in folds]
         if not tasks:
             return
-        plan = replace(
-            self.plan, learner=path[-1], folds=self.folds,
-            needs=frozenset(task.need for task in tasks),
-            only=frozenset(tasks), progress=None, choices=None, purpose="candidates",
-        )  # fmt: skip
+        plan = self._plan(path[-1], tasks)
         for task, predictions in _predictions(plan, path).items():
             for learner, prediction in zip(path, predictions, strict=True):
                 if prediction is not None:
                     prediction = plan.within_reach(task, prediction)
                 self._add(learner, task, prediction)
+
+    def _plan(self, learner: Learner, tasks: Sequence[Task]) -> Plan:
+        return replace(
+            self.plan, learner=learner, folds=self.folds,
+            needs=frozenset(task.need for task in tasks),
+            only=frozenset(tasks), progress=None, choices=None, purpose="candidates",
+        )  # fmt: skip
 
     def _task(self, key: int, fold: int) -> Task:
         if key <= REST:
@@ -195,48 +203,83 @@ class Contest:
             if self.errors(REST - key)
         }
         y = [self._of_y(fold, stack) for fold in folds]
-        kept = {}
-        if self.is_final:
-            serving = {"x_given_rest": x, "y_given_rest": rest}
-            kept = {
-                (task, learner): found
-                for (task, learner), found in self.predictions.items()
-                if learner in dict(serving.get(task.need, {}).get(task.feature, ()))
-            }
-        return Choices(y, [x for _ in folds], [instead for _ in folds], [rest for _ in folds], kept)
+        chosen = Choices(y, [x for _ in folds], [instead for _ in folds], [rest for _ in folds])
+        return replace(chosen, kept=self._kept(chosen)) if self.is_final else chosen
+
+    def _kept(self, chosen: Choices) -> dict[tuple[Task, Learner], Array]:
+        """Return what those predict who serve without a feature."""
+        plan = replace(self.plan, choices=chosen)
+        return {
+            (task, learner): found
+            for (task, learner), found in self.predictions.items()
+            if task.need != "y_given_all" and learner in dict(plan.blend(task))
+        }
 
     def _of_y(self, fold: int, stack: bool) -> Blend:
         """Return who serves y in a fold, whose own test rows have no say."""
         own = fold if self.is_final else -1
         if stack:
             return self._mixture(Y, own)
-        blend = self.blend(Y, own)
-        return tuple((self._settled(learner, fold), weight) for learner, weight in blend)
+        blend, train = self.blend(Y, own), self.plan.folds[fold][0]
+        return tuple(
+            (self._smoothed(one, train) if self._has_smoothing(one) else one, weight)
+            for one, weight in blend
+        )
 
     def told(self) -> list[int]:
         """Return the features that the rest tells of."""
         keys = [key for key in self.keys if key != Y and Y in self.keys]
         return [key for key in keys if is_told(self.errors(key))]
 
-    def _settled(self, learner: Learner, fold: int) -> Learner:
+    def needed(self, keys: Sequence[int]) -> list[int]:
+        """Return the features without which y errs more, where that can be had cheaply.
+
+        Without the others y needs no other learner, nor another smoothing: none made use of them.
+        """
+        best = self.best(Y)
+        if not keys or not self._has_smoothing(best):
+            return list(keys)
+        errors = np.zeros((len(self.folds), 1 + len(keys)))
+        for fold in range(len(self.folds)):
+            tasks = [Task("y_given_all", fold), *(self._task(REST - key, fold) for key in keys)]
+            learner = self._smoothed(best, self.folds[fold][0])
+            plan = self._plan(learner, tasks)
+            for at, (task, outcome) in enumerate(by_task(plan, run(plan)).items()):
+                if outcome.failure or outcome.prediction is None:
+                    return list(keys)
+                found = plan.within_reach(task, outcome.prediction)
+                self.predictions[task, learner] = found
+                errors[fold, at] = self._loss(task, found)
+        full, *without = np.average(errors, axis=0, weights=self.weight)
+        pairs = zip(keys, without, strict=True)
+        return [key for key, error in pairs if error > (1 + POLICY.worth) * full]
+
+    def _has_smoothing(self, learner: Learner) -> bool:
+        """Return whether a learner of y has a smoothing that models without a feature may keep."""
+        if not isinstance(learner, Splines) or self.plan.data.classes:
+            return False
+        return learner.df == "gcv" and learner.curves == Splines().curves
+
+    def _smoothed(self, learner: Learner, train: Rows) -> Learner:
         """Return a learner of y with the smoothing that suits the model on all columns.
 
         Models without a feature then keep it, so all of them come from one Gram matrix.
         """
-        if not isinstance(learner, Splines) or learner.df != "gcv" or self.plan.data.classes:
-            return learner
         from covaria.learners.estimators.splines import AdditiveSplines
 
-        data, train = self.plan.data, self.plan.folds[fold][0]
-        if learner.curves != Splines().curves:
-            return learner
+        assert isinstance(learner, Splines)
+        if (learner, id(train)) in self.smoothings:
+            return self.smoothings[learner, id(train)]
+        data = self.plan.data
         start = time.perf_counter()
-        model = AdditiveSplines(df="gcv").fit(
+        model = AdditiveSplines(df="gcv", to_enter=learner.to_enter).fit(
             data.X[train], data.y[train], None if data.weights is None else data.weights[train]
         )
         if self.plan.ledger:
             self.plan.ledger.charge("smoothing", learner.name, 1, time.perf_counter() - start)
-        return Splines(df=tuple(round(df, 3) for df in model.chosen_df))
+        found = Splines(df=tuple(round(df, 3) for df in model.chosen_df))
+        self.smoothings[learner, id(train)] = found
+        return found
 
     def _not_mean(self, key: int) -> Learner:
         errors = self.errors(key)

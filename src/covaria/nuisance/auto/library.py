@@ -39,15 +39,19 @@ from covaria.nuisance.auto.contest import (
     REST,
     Contest,
     Y,
+    leader_of,
 )
 
+# Learners that are lines, or less.
+STRAIGHT = frozenset({"mean", "linear", "ridge", "sparse"})
 Rule = Callable[[int, dict[Learner, float]], bool]
 
 STUMPS, MORE_STUMPS = (25, 50, 100), (200, 400, 800)
 DEEP, MORE_DEEP = (25, 50, 100), (200, 400)
 DEEP_SPLITS = 4
-# Curves of many waves have so many.
-WAVES = 40
+# Curves that bend where that is more than chance, and curves of many waves.
+CURVES = Splines(df="gcv", to_enter=4)
+WAVES = Splines(df="gcv", curves=40)
 
 
 def hold_library(contest: Contest) -> None:
@@ -64,27 +68,31 @@ def hold_library(contest: Contest) -> None:
         contest.enter([Sparse()], of_numbers)
     _grow(contest, 1, STUMPS, MORE_STUMPS)
     if n_columns <= POLICY.most_waves:
-        contest.race([Splines(df="gcv", curves=WAVES)], _where(contest, keys, _is_wild))
+        contest.race([WAVES], _where(contest, keys, _is_wild))
         contest.race([Quadratic()], of_numbers)
     learned = _where(contest, keys, _is_learned)
     if n_columns > POLICY.most_curves:
         contest.race([Splines()], learned)
     else:
-        contest.race([Splines(df="gcv")], [key for key in learned if key in of_numbers])
+        contest.race([CURVES], [key for key in learned if key in of_numbers])
         contest.race([Splines()], [key for key in learned if key not in of_numbers])
     if POLICY.fewest_summed < n_columns < n_rows / 2:
         contest.race([Pursuit()], of_numbers)
     _grow(contest, DEEP_SPLITS, DEEP, MORE_DEEP)
     if n_rows <= POLICY.most_kernel_rows:
-        for width in (0.1, 0.5):
-            machine = Kernel(kind="ridge", C=10.0, sigma=width / max(1, n_columns - 1))
-            contest.race([machine], _where(contest, of_numbers, _is_learned))
+        unit = 1 / max(1, n_columns - 1)
+        wide, narrow = (Kernel(kind="ridge", C=10.0, sigma=width * unit) for width in (0.1, 0.5))
+        contest.race([wide], _where(contest, of_numbers, _is_curved))
+        contest.race([narrow], [key for key in of_numbers if contest.ran(wide, key)])
 
 
 def hold_rest(contest: Contest) -> None:
-    """Let those who serve y, and a feature, fit y without it, where the others predict it."""
+    """Let those who serve y, and a feature, fit y without it, where the others predict it.
+
+    Only where y's model has a use for it: else it is the same without it.
+    """
     asked: dict[Learner, list[int]] = {}
-    for key in contest.told():
+    for key in contest.needed(contest.told()):
         rivals = {contest.best(Y), contest.best(key)}
         if contest.plan.data.classes:
             rivals &= set(contest.errors(Y))  # others are not made for classes
@@ -121,6 +129,12 @@ def _is_wild(key: int, errors: dict[Learner, float]) -> bool:
     """Return whether many stumps err less than few: a curve with many waves takes many."""
     stumps = {k: e for k, e in errors.items() if isinstance(k, Boosting) and k.splits == 1}
     return bool(stumps) and min(stumps, key=stumps.__getitem__).trees >= MORE_STUMPS[0]
+
+
+def _is_curved(key: int, errors: dict[Learner, float]) -> bool:
+    """Return whether y is asked for, or something beats the mean and lines."""
+    best = leader_of(errors)
+    return key == Y or best is None or best.name not in STRAIGHT
 
 
 def _is_learned(key: int, errors: dict[Learner, float]) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 
 from covaria.learners.policy import AutoPolicy
 from covaria.nuisance.plan import Plan
-from covaria.nuisance.splits import Fold, in_parts
+from covaria.nuisance.splits import Fold, in_parts, is_cross_fit
 from covaria.randomness import stream
 from covaria.tables.dataset import Rows
 
@@ -21,7 +21,7 @@ def contest_folds(plan: Plan) -> list[Fold]:
     Of long tables some rows of each are enough, to learn from and to be compared on.
     """
     rng = stream(plan.seed, "choosing", plan.repeat)
-    is_own = 2 <= len(plan.folds) <= MOST_FOLDS and _is_cross_fit(plan)
+    is_own = 2 <= len(plan.folds) <= MOST_FOLDS and is_cross_fit(plan.folds, plan.data.n_rows)
     folds = plan.folds if is_own else _thirds(plan, rng)
     longest = max(len(train) for train, _ in folds)
     if longest <= POLICY.most_rows:
@@ -32,16 +32,6 @@ def contest_folds(plan: Plan) -> list[Fold]:
 
 def _some(rows: Rows, share: float, rng: np.random.Generator) -> Rows:
     return np.sort(rng.choice(rows, max(1, round(share * len(rows))), replace=False))
-
-
-def _is_cross_fit(plan: Plan) -> bool:
-    """Return whether every fold learns from exactly the rows that others test."""
-    tested = np.concatenate([test for _, test in plan.folds])
-    n_rows = plan.data.n_rows
-    return len(tested) == n_rows and all(
-        len(train) + len(test) == n_rows and not np.isin(test, train).any()
-        for train, test in plan.folds
-    )
 
 
 def _thirds(plan: Plan, rng: np.random.Generator) -> list[Fold]:

@@ -15,6 +15,7 @@ The design itself is never held for all rows of a long table, nor for all column
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -47,6 +48,8 @@ from covaria.tables.dataset import Feature, Rows
 # Columns of the design have variance one; a line of which the others leave less than this share
 # is as good as a copy, and rounding decides how the two divide a curve between them.
 COPIED = 1e-6
+# A design of as many numbers is kept from plan to plan, 4 MB.
+SMALL = 2**19
 # Up to this many columns a matrix of their size is quick to invert.
 FEW = 1000
 # A column with less penalty than this stands with those that have none (see `Dual`).
@@ -85,6 +88,17 @@ class Basis:
     @classmethod
     def of(cls, plan: Plan, fold: int, *, curves: int = 0) -> Basis:
         """Return the basis of a fold, of so many of the smoothest curves where that is given."""
+        train, test = plan.folds[fold]
+        key = ("splines", id(plan.data), id(train), id(test), curves)
+        kept = plan.shelf.get(key)
+        basis = kept[0] if kept else cls._of_columns(plan, fold, curves)
+        if basis.is_small:
+            # With what has these ids, so that nothing else gets them.
+            plan.shelf[key] = (basis, plan.data, train, test)
+        return basis.with_targets(plan, fold)
+
+    @classmethod
+    def _of_columns(cls, plan: Plan, fold: int, curves: int) -> Basis:
         data, (train, test) = plan.data, plan.folds[fold]
         given = None if data.weights is None else data.weights[train]
         X_train, X_test = rows_of(data.X, train), rows_of(data.X, test)
@@ -93,10 +107,23 @@ class Basis:
             Term.smoothest(x, weights, curves) if curves else Term.through(x, weights) for x in X.T
         ]
         mean = np.average(X_train, axis=0, weights=given)
-        x_targets = X
-        if plan.targets is not None:
-            x_targets = counted(rows_of(plan.targets, train), rows_of(data.y, train), given)[0]
-        return cls(terms, X, y, weights, X_test, mean, x_targets)
+        return cls(terms, X, y, weights, X_test, mean, X)
+
+    @property
+    def is_small(self) -> bool:
+        """Return whether the design of all rows may be kept."""
+        return len(self.X) * self.width <= SMALL
+
+    def with_targets(self, plan: Plan, fold: int) -> Basis:
+        """Return the basis with the plan's targets in the place of the columns."""
+        if plan.targets is None:
+            return self
+        data, train = plan.data, plan.folds[fold][0]
+        given = None if data.weights is None else data.weights[train]
+        targets = counted(rows_of(plan.targets, train), rows_of(data.y, train), given)[0]
+        other = copy.copy(self)  # with the design and its products, where they are there
+        object.__setattr__(other, "x_targets", targets)
+        return other
 
     @property
     def in_sample(self) -> bool:
@@ -137,6 +164,7 @@ class Basis:
     def _whole(self) -> Array:
         return design(self.terms, self.X)
 
+    @cached_property
     def gram(self) -> Array:
         """Return the products of all pairs of columns."""
         G = np.zeros((self.width, self.width))
@@ -250,7 +278,7 @@ class FixedFold(Curves):
     @classmethod
     def of(cls, plan: Plan, basis: Basis, penalty: Array) -> FixedFold:
         """Return the models of a fold."""
-        A = basis.gram()
+        A = basis.gram.copy()
         A.flat[:: len(A) + 1] += penalty
         factor = cho_factor(A, overwrite_a=True)
         # Apart from X: how duplicated columns share a curve is rounding, here as in plain fits.
@@ -488,6 +516,7 @@ class ChosenFold(Curves):
     totals: Array
     means: Array
     asked: frozenset[int]
+    to_enter: float
 
     @classmethod
     def of(cls, plan: Plan, fold: int) -> ChosenFold | None:
@@ -502,7 +531,7 @@ class ChosenFold(Curves):
         targets = np.column_stack([basis.y, basis.x_targets])
         means = basis.weights @ targets
         targets -= means
-        G, products = basis.gram(), basis.products(targets)
+        G, products = basis.gram, basis.products(targets)
         inverse = inverse_of(G[np.ix_(lines, lines)] + ridge(len(lines)))
         if inverse.diagonal().max() > 1 / COPIED:
             return None
@@ -516,6 +545,7 @@ class ChosenFold(Curves):
             plan.data.features, owners(plan), basis, np.empty(0),
             lines, bends, inverse, T, beta, own, right, squares, totals, means,
             frozenset(task.feature for task in plan.tasks if task.fold == fold),
+            plan.learner.to_enter,
         )  # fmt: skip
         if plan.data.classes or plan.needs <= {"y_given_rest", "x_given_rest"}:
             return shared
@@ -553,6 +583,7 @@ class ChosenFold(Curves):
             float(self.totals[target]),
             len(self.lines) - len(f),
             len(self.basis.y),
+            self.to_enter,
         )
         penalty = penalties(terms, search(terms, moments))[lines_and_bends(terms)[1]]
         bent = np.isfinite(penalty)
