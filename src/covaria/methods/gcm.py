@@ -27,14 +27,14 @@ ROUNDING = 1e-10
 def gcm(residuals: Residuals, rng: Generator) -> Array:
     """Return the product of what is left of x_j and what is left of y."""
     scores = _products(residuals)
+    if residuals.halves:  # the mean moves towards 0 by what both regressions may miss
+        missed = residuals.missed * correlation_scale(residuals)
+        scores -= np.clip(scores.mean(axis=0), -missed, missed)
     if residuals.model_noise is None:
         return wider(residuals, scores)
     # Folds share training rows, so the noise of row i in x and of row j in y meet twice: in the
-    # product of row i and in that of row j. The sd over rows does not see that they are the same,
-    # but for extrapolated products, in which the noise of models stands out.
+    # product of row i and in that of row j. The sd over rows does not see that they are the same.
     noise = residuals.model_noise
-    if residuals.halves:
-        noise = noise * (residuals.kappa == 0).mean(axis=0)
     return wider(residuals, scores, (1 + 2 * noise) / (1 + noise))
 
 
@@ -49,16 +49,12 @@ def _products(residuals: Residuals) -> Array:
     single, columns, several = _by_width(residuals)
     every = list(range(residuals.data.n_features))
     if single == columns == every and len(every) == residuals.data.X.shape[1]:
-        return residuals.weighted(
-            residuals.extrapolated(lambda one: one.x_given_rest * one.y_given_rest)
-        )
+        return residuals.weighted(residuals.x_given_rest * residuals.y_given_rest)
     scores = np.zeros(residuals.y_given_rest.shape[:2], order="F")
     if single:
         own, at = (as_slice(np.array(index)) for index in (columns, single))
         scores[:, at] = residuals.weighted(
-            residuals.extrapolated(
-                lambda one: one.x_given_rest[:, own] * one.y_given_rest[:, at], single
-            )
+            residuals.x_given_rest[:, own] * residuals.y_given_rest[:, at]
         )
     for j in several:
         scores[:, j] = combined(residuals, of_products(residuals, j))[0]
@@ -156,16 +152,17 @@ def fisher_scale(residuals: Residuals, scores: Array) -> tuple[Array, Array]:
     """
     single, columns, _ = _by_width(residuals)
     z, error = np.full((2, residuals.data.n_features), np.nan)
+    scale = correlation_scale(residuals)
     for some in column_blocks(len(residuals.rows), len(single)):
         at = single[some]
         x, y = residuals.x_given_rest[:, columns[some]], residuals.y_given_rest[:, at]
         x, y = (_unit(left, residuals.weights) for left in (x, y))
         products = residuals.weighted(x * y)
-        r = scores[:, at].mean(axis=0) / correlation_scale(residuals)[at]
+        r = scores[:, at].mean(axis=0) / scale[at]
         r = np.clip(r, -1 + 1e-12, 1 - 1e-12)
         influence = residuals.weighted(x * y - r / 2 * (x**2 + y**2))
         own, wider = products.std(axis=0), scores[:, at].std(axis=0)
-        unit = np.where(own > 0, correlation_scale(residuals)[at] * own, 1.0)
+        unit = np.where(own > 0, scale[at] * own, 1.0)
         error[at] = standard_error(influence, residuals.clusters) / (1 - r**2) * wider / unit
         z[at] = np.arctanh(r)
     return z, error

@@ -37,7 +37,9 @@ SHARED = np.sqrt(2.0)
 
 def pcm(residuals: Residuals, rng: Generator) -> Array:
     """Return the product of what is left of a function of x_j and what is left of y."""
-    scores = residuals.weighted(residuals.extrapolated(_products, two_sided=False))
+    scores = residuals.weighted(_products(residuals))
+    if residuals.halves:
+        scores = scores - residuals.missed_of_functions * _scale(residuals)
     alone = residuals.n_folds == 1 and "spread_given_rest" not in residuals.arrays
     return wider(residuals, scores, 1.0 if alone else SHARED)
 
@@ -45,6 +47,13 @@ def pcm(residuals: Residuals, rng: Generator) -> Array:
 def _products(residuals: Residuals) -> Array:
     f, y = _pair(residuals)
     return f * y if y.ndim == 2 else np.asarray((f * y).sum(axis=2))
+
+
+def _scale(residuals: Residuals) -> Array:
+    """Return the size that a feature's mean product can have."""
+    f, y = ((part**2).reshape(*part.shape[:2], -1).sum(axis=2) for part in _pair(residuals))
+    f, y = (np.average(part, axis=0, weights=residuals.weights) for part in (f, y))
+    return np.asarray(np.sqrt(f * y))
 
 
 def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:

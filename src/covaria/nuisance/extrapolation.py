@@ -1,20 +1,17 @@
-"""The same regressions on halves of the training rows: how fast their errors shrink.
+"""The same regressions on halves of the training rows: what they may still miss in common.
 
 Where y follows E[x_j | the others], both regressions shrink the same function, and products of
-residuals average C(n) instead of 0, though x_j is useless. C falls with the rows learned from, and
-how fast can be seen: learners that were given halves of each fold's training rows, the same for x_j
-and y, err by C(n/2) in common. If C(n) goes with n^−γ, the mean product with endless rows is
-P_n − κ (P_n/2 − P_n) with κ = 1/(2^γ − 1), and each row's share of it is a score like any other:
-
-    s = (1 + κ) · ξ ε  −  κ · mean over the two halves of ξ ε
-
-Which γ it is, a table cannot tell. A finding has to hold for all of ½ ≤ γ < ∞: the κ from 0 to 2.4
-that speaks least for an effect is the one that counts.
+residuals do not average 0, though x_j is useless. What each regression still misses falls with the
+rows learned from, and how fast can be seen: learners that were given halves of each fold's training
+rows err by more. If errors fall like one over the rows, as much is still to be learned as halving
+the rows added: a share g of what is left of x_j, and h of what is left of y. Two such parts have
+a correlation of at most √(gh) with each other as shares of the residuals (Cauchy and Schwarz). A
+finding has to stand after as much is taken off it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,13 +22,11 @@ from covaria.nuisance.plan import Blend, Choices, Outcome, Plan, Task
 from covaria.nuisance.splits import Fold, in_parts, is_cross_fit
 from covaria.randomness import stream
 
-Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
-# γ = ½, below which GCM has no claim to be valid, whatever is done.
-KAPPA = 2.4
 # What the product of two residuals takes.
 PRODUCT = frozenset({"x_given_rest", "y_given_rest"})
-# Learners without a systematic part: their errors are noise, and cost power to take off.
+# Learners without a systematic part: their errors are noise, and x_j's and y's have none in common.
 UNBIASED = frozenset({"mean", "linear", "sparse"})
 # A half of fewer rows tells nothing.
 FEWEST_ROWS = 40
@@ -138,51 +133,30 @@ def _rows(outcome: Outcome, start: int, count: int) -> Outcome:
     return Outcome(outcome.prediction[start : start + count], learner=outcome.learner)
 
 
-def wanted_of(plan: Plan, kappa: Array) -> frozenset[Task]:
-    """Return what is fitted to halves: both regressions to extrapolate, else those without bias.
+def wanted_of(plan: Plan, missed: Flags) -> frozenset[Task]:
+    """Return what is fitted to halves: regressions that may miss something, and those without bias.
 
-    The latter are cheap, and tell of the noise in models. Where nothing is extrapolated all of the
-    first fold do too.
+    The latter are cheap, and tell of the noise in models. Where none may all of the first fold do
+    too.
     """
     wanted = []
     for task in replace(plan, needs=PRODUCT).tasks:
         is_plain = _is_unbiased(plan.blend(task))
-        is_first = task.fold == 0 and not kappa.any()
-        if is_plain or is_first or kappa[task.fold, task.feature] > 0:
+        is_first = task.fold == 0 and not missed.any()
+        if is_plain or is_first or missed[task.fold, task.feature]:
             wanted.append(task)
     return frozenset(wanted)
 
 
-def least_favourable(
-    weighted: Callable[[Array], Array], found: Array, step: Array, two_sided: bool
-) -> Array:
-    """Return for each feature the share of the step, 0 to 1, at which its statistic is least.
-
-    Between its ends the statistic has no other least value but 0.
-    """
-    at_ends = [weighted(scores) for scores in (found, found + step)]
-    means = [scores.mean(axis=0) for scores in at_ends]
-    first, last = (
-        mean / np.where((sd := scores.std(axis=0)) > 0, sd, 1.0)
-        for mean, scores in zip(means, at_ends, strict=True)
-    )
-    if not two_sided:
-        return np.where(last < first, 1.0, 0.0)
-    apart = means[0] - means[1]
-    crossing = np.divide(means[0], apart, out=np.zeros_like(apart), where=apart != 0)
-    at_end = np.where(np.abs(last) < np.abs(first), 1.0, 0.0)
-    return np.where(means[0] * means[1] < 0, crossing, at_end)
-
-
-def kappas(plan: Plan, n_features: int) -> Array:
-    """Return κ for each fold and feature: 0 where a learner has no systematic error."""
-    found = np.zeros((len(plan.folds), n_features))
+def may_miss(plan: Plan, n_features: int) -> Flags:
+    """Return for each fold and feature whether both regressions may have a systematic error."""
+    found = np.zeros((len(plan.folds), n_features), dtype=bool)
     shortest = min(len(train) for train, _ in plan.folds)
     if plan.choices is None or not plan.extrapolate or shortest < 2 * FEWEST_ROWS:
         return found
     for k in range(len(plan.folds)):
         for j in plan.choices.x[k]:
-            found[k, j] = KAPPA * _is_biased(plan.choices, k, j)
+            found[k, j] = _is_biased(plan.choices, k, j)
     return found
 
 

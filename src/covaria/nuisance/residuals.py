@@ -20,8 +20,7 @@ from covaria.nuisance.extrapolation import (
     PRODUCT,
     fitted_once,
     halves_of,
-    kappas,
-    least_favourable,
+    may_miss,
     wanted_of,
 )
 from covaria.nuisance.fit import by_task, engine_for, run
@@ -68,10 +67,11 @@ class Residuals:
     classes what is left of y has one more axis: a column per class but the first. `n_train` is
     the rows a model learned from, 0 where it was tested on those same rows. `learners` are those
     that each regression chose, fold by fold, where it had a choice; `choices` says how.
-    `halves` are those of models that learned from half the training rows each, and `kappa` how far
-    products are extrapolated from them (`nuisance/extrapolation.py`). `model_noise` is the share
-    of noise in the predictions of each feature's two regressions, where that was measured, and
-    `learning_curves` the share of what is left of x_j, and of y, that more rows would take away;
+    `halves` are those of models that learned from half the training rows each, and `may_miss` says
+    for which features both regressions may err alike (`nuisance/extrapolation.py`). `model_noise`
+    is the share of noise in the predictions of each feature's two regressions, where that was
+    measured, and `learning_curves` the share of what is left of x_j, and of y, that more rows would
+    take away;
     `widening` what taking means of levels off both costs their product, and `within` the levels of
     each feature for which that were those of one category.
     """
@@ -94,7 +94,7 @@ class Residuals:
     within: Mapping[int, Rows] = field(default_factory=dict)
     folds: Sequence[Fold] = ()
     halves: tuple[Residuals, ...] = ()
-    kappa: Array = field(default_factory=lambda: np.zeros((0, 0)))  # of each row and feature
+    may_miss: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
     @property
     def y_given_all(self) -> Array:
@@ -171,24 +171,27 @@ class Residuals:
         mean = (w * scores).mean(axis=0)
         return np.asarray(mean + w * (scores - mean))
 
-    def extrapolated(
-        self,
-        product: Callable[[Residuals], Array],
-        features: Sequence[int] | slice = slice(None),
-        *,
-        two_sided: bool = True,
-    ) -> Array:
-        """Return products of residuals, (rows, features), as they may be with endless rows.
+    @cached_property
+    def missed(self) -> Array:
+        """Return the correlation of residuals that what both still miss may make, per feature."""
+        if not self.halves or self.learning_curves is None:
+            return np.zeros(self.data.n_features)
+        shares = np.nan_to_num(self.learning_curves)
+        return np.asarray(np.sqrt(shares.prod(axis=1)) * self.may_miss)
 
-        Of all rates at which errors may shrink the one counts that speaks least for an effect.
-        """
-        found = product(self)
-        if not self.halves:
-            return found
-        kappa = self.kappa[:, features]
-        of_halves = np.mean([product(half) for half in self.halves], axis=0)
-        step = np.where(kappa > 0, kappa * (found - of_halves), 0.0)
-        return found + least_favourable(self.weighted, found, step, two_sided) * step
+    @cached_property
+    def missed_of_functions(self) -> Array:
+        """Return the same of the functions that PCM tests."""
+        if not self.halves or self.learning_curves is None:
+            return np.zeros(self.data.n_features)
+        full, *halves = (self._size_of_functions(one) for one in (self, *self.halves))
+        gap = _over(np.mean(halves, axis=0) - full, full).clip(0, 1)
+        shares = gap * np.nan_to_num(self.learning_curves[:, 1])
+        return np.asarray(np.sqrt(shares) * self.may_miss)
+
+    def _size_of_functions(self, of: Residuals) -> Array:
+        squares = of.f_given_rest.reshape(*of.f_given_rest.shape[:2], -1) ** 2
+        return np.asarray(np.average(squares.sum(axis=2), axis=0, weights=self.weights))
 
     def feature(self, j: int) -> tuple[Array, Array]:
         """Return what is left of a feature, (n, columns), and of y given the rest, (n, classes)."""
@@ -249,11 +252,11 @@ def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ..
     """Return the residuals with those of models that learned from half the rows."""
     if plan.choices is None or residuals.n_train == 0 or not plan.needs >= PRODUCT:
         return residuals, ()
-    kappa = kappas(plan, plan.data.n_features)
-    halves = halves_of(plan, "extrapolation" if kappa.any() else "model noise")
+    missed = may_miss(plan, plan.data.n_features)
+    halves = halves_of(plan, "extrapolation" if missed.any() else "model noise")
     if halves is None:
         return residuals, ()
-    parts = tuple(replace(half, only=wanted_of(plan, kappa)) for half in halves)
+    parts = tuple(replace(half, only=wanted_of(plan, missed)) for half in halves)
     found = tuple(gather(*pair) for pair in zip(parts, fitted_once(parts), strict=True))
     if not all(is_sound(one) and not one.failures for one in found):
         return residuals, ()
@@ -261,9 +264,9 @@ def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ..
     # The noise of models counts twice where folds learn from each other's rows.
     noise_of = noise if len(plan.folds) > 1 else None
     residuals = replace(residuals, model_noise=noise_of, learning_curves=curves)
-    if not kappa.any():
+    if not missed.any():
         return residuals, ()
-    return replace(residuals, halves=found, kappa=kappa[residuals.fold]), parts
+    return replace(residuals, halves=found, may_miss=np.asarray(missed.any(axis=0))), parts
 
 
 def _learning_curves(
@@ -502,7 +505,7 @@ def _with_targets(
                 left[(at, slice(None), *part)] = found
                 for half, own in zip(halves, of_halves, strict=True):
                     asked = {task.feature for task in half.only or () if task.fold == fold}
-                    asked &= set(np.flatnonzero(residuals.kappa[at].any(axis=0)).tolist())
+                    asked &= set(np.flatnonzero(residuals.may_miss).tolist())
                     some = _only(values[(..., *part)], asked)
                     own[(at, slice(None), *part)] = _left_of_targets(half, fold, some, need, {})
                 fits[need] += int((np.ptp(values, axis=0) > 0).sum())

@@ -170,6 +170,10 @@ def conclude(
         plain_fits = [replace(residuals, halves=()) for residuals in fitted]
         as_seen, _ = _tested_by_all(plain_fits, methods, options, chosen)
         table["verdict"] = _doubted(table, as_seen)
+        for low, high in (("low", "high"), ("effect_low", "effect_high")):
+            # What both regressions may miss works either way.
+            table[low] = np.minimum(table[low], as_seen[low])
+            table[high] = np.maximum(table[high], as_seen[high])
     quality = quality_table(fitted, learner, left)
     result = Result(
         table=table,
