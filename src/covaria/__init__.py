@@ -24,6 +24,7 @@ from covaria.errors import InputError, MissingExtra
 from covaria.methods import METHODS
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.report import write_report
+from covaria.results.equivalence import negligible
 from covaria.results.result import Result
 from covaria.selection.refit import Refit, refit
 from covaria.selection.stability import Stability, stability
@@ -58,6 +59,7 @@ __all__ = [
     "efficiency",
     "fit_residuals",
     "learners",
+    "negligible",
     "plan",
     "power_at",
     "refit",

@@ -56,6 +56,8 @@ FEW_ROWS, NAMED_ROWS = 15, 5
 # More would fill the memory before anything is fitted.
 MOST_REPEATS, MOST_PERMUTATIONS = 10_000, 1_000_000
 
+# Of the arrays of residuals those that results keep.
+KEPT = ("y_given_all", "y_given_rest", "x_given_rest", "f_given_rest")
 # Of every table of tests.
 COLUMNS = (
     "method", "feature", "estimate", "std_error", "low", "high", "statistic", "p_value",
@@ -186,15 +188,18 @@ def conclude(
                 if one.choice.note
             ),
         ),
-        residuals={
-            name: array
-            for name, array in fitted[0].arrays.items()
-            if name in ("y_given_all", "y_given_rest", "x_given_rest")
-        }
-        | {"fold": fitted[0].fold.astype(float)},
+        residuals=_kept(fitted[0]),
     )
     _check_fitted(result, learner, [m.name for m in methods if isinstance(m, Method)])
     return result
+
+
+def _kept(residuals: Residuals) -> dict[str, Array]:
+    """Return what a result keeps of a cross-fit, a row for each tested row."""
+    kept = {name: array for name, array in residuals.arrays.items() if name in KEPT}
+    kept |= {"fold": residuals.fold.astype(float)}
+    of_rows = {"weight": residuals.weights, "cluster": residuals.clusters}
+    return kept | {n: array.astype(float) for n, array in of_rows.items() if array is not None}
 
 
 def _tested_by_all(
@@ -579,6 +584,7 @@ def _about(
             for m in methods
         },
         "versions": dict(_versions()),
+        "variance": data.target_variance,
     }
 
 

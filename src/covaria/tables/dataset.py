@@ -212,6 +212,17 @@ class Dataset:
         return np.concatenate(parts) if parts else np.empty(0)
 
     @cached_property
+    def target_variance(self) -> float:
+        """Return Var(Y); of three or more classes the sum of that of their indicators."""
+        if not self.classes:
+            mean = np.average(self.y, weights=self.weights)
+            return float(np.average((self.y - mean) ** 2, weights=self.weights))
+        shares = np.bincount(self.y.astype(np.intp), self.weights) / (
+            self.n_rows if self.weights is None else self.weights.sum()
+        )
+        return float((shares * (1 - shares)).sum() / (2 if self.n_classes == 2 else 1))
+
+    @cached_property
     def inflation(self) -> Array:
         """Return the variance inflation of each feature given the rest, the mean over its columns.
 
