@@ -52,6 +52,7 @@ def assess(
     permutations: int = 5,
     check: bool = True,
     extrapolate: str | bool = "auto",
+    effect: str | None = None,
     seed: int = 0,
     n_jobs: int = 1,
     progress: Progress | None = None,
@@ -102,6 +103,9 @@ def assess(
         Whether a finding has to hold for products of residuals as with endless rows, too, told
         from models that learned from half of them: where y follows what the others tell of x_j,
         both regressions shrink it alike. "auto" does so with learner="auto".
+    effect
+        "plm": the effects of GCM are the coefficients θ in y = θ x_j + g(others), in units of y per
+        unit of x_j, with their standard errors in `effect_error`; None: partial correlations.
     seed, n_jobs, progress
         Same seed, same numbers, for any number of processes; a function of (done, total).
 
@@ -273,5 +277,12 @@ def _check(job: Job) -> None:
         )
     if options.validity == "signed_root" and not (options.in_sample and learner.is_linear):
         raise InputError("validity='signed_root' is for learner='linear' with splits='none'.")
+    if options.effect and not any(method.name == "gcm" for method in tests):
+        raise InputError(f"effect='{options.effect}' is one of GCM's: add gcm to the methods.")
+    if options.effect and data.n_classes > 2:
+        raise InputError(
+            f"effect='{options.effect}' needs a target of numbers or of two classes, not of "
+            f"{data.n_classes}."
+        )
     if options.repeats > 1 and not isinstance(options.splits, (int, float)):
         raise InputError("repeats needs splits that can be redrawn: a number of folds or a share.")

@@ -34,10 +34,19 @@ from covaria.learners import Learner
 from covaria.methods import AnyMethod, Chooser, Combination, Method
 from covaria.methods.choice import Choice
 from covaria.methods.few_rows import steadied
+from covaria.methods.plm import partially_linear
 from covaria.nuisance.fit import COMPILED
 from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import describe, known_splits
-from covaria.options.checks import between_0_and_1, confidence_level, plain, shown, truth, whole
+from covaria.options.checks import (
+    between_0_and_1,
+    confidence_level,
+    one_of,
+    plain,
+    shown,
+    truth,
+    whole,
+)
 from covaria.randomness import stream
 from covaria.results.about import About
 from covaria.results.findings import Finding, note, of_each
@@ -56,6 +65,8 @@ FEW_ROWS, NAMED_ROWS = 15, 5
 # More would fill the memory before anything is fitted.
 MOST_REPEATS, MOST_PERMUTATIONS = 10_000, 1_000_000
 
+# What `effect` may be, and what GCM's effect then is.
+EFFECTS = {"plm": "coefficient in y = θ x + g(others)"}
 # Of the arrays of residuals those that results keep.
 KEPT = ("y_given_all", "y_given_rest", "x_given_rest", "f_given_rest")
 # Of every table of tests.
@@ -83,6 +94,7 @@ class Options:
     top: int | None = None
     check: bool = True
     extrapolate: str | bool = "auto"
+    effect: str | None = None
 
     def __post_init__(self) -> None:
         alternative = plain(self.alternative)
@@ -107,6 +119,7 @@ class Options:
             "top": None if self.top is None else whole("top", self.top, 1, what=what),
             "check": truth("check", self.check),
             "extrapolate": _extrapolate(self.extrapolate),
+            "effect": None if self.effect is None else one_of("effect", self.effect, EFFECTS),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -234,7 +247,8 @@ def _tested_by_all(
             method.bounds(fitted[0]),
             _reach(method, fitted[0]),
         )
-        tables.append(_rows(method, fitted, per_repeat, combined, options))
+        rows = _rows(method, fitted, per_repeat, combined, options)
+        tables.append(rows if method.name != "gcm" else _with_effect(rows, fitted, options))
         scores[method.name] = _mean_over_repeats(fitted, per_repeat)
     return pd.concat(tables, ignore_index=True), scores
 
@@ -376,6 +390,20 @@ def _rows(
             ),
         }
     )
+
+
+def _with_effect(rows: pd.DataFrame, fitted: Sequence[Residuals], options: Options) -> pd.DataFrame:
+    """Return GCM's rows with the effect that was asked for, its error and its interval."""
+    if options.effect is None:
+        return rows
+    found = np.array([partially_linear(residuals) for residuals in fitted])
+    theta = found[:, 0].mean(axis=0)
+    error = np.sqrt(np.mean(found[:, 1] ** 2 + (found[:, 0] - theta) ** 2, axis=0))
+    freedom = freedom_of(fitted[0].clusters)
+    low, high = interval(theta, error, "two-sided", options.confidence, freedom)
+    columns = {"effect": theta, "effect_low": low, "effect_high": high, "effect_error": error}
+    ok = rows["status"].to_numpy() == "ok"
+    return rows.assign(**{name: np.where(ok, own, np.nan) for name, own in columns.items()})
 
 
 def verdicts(selected: NDArray[np.bool_]) -> list[str]:
@@ -563,7 +591,7 @@ def _about(
         "learner_text": str(learner),
         "engine": fitted[0].engine,
         "methods": {m.name: _alternative(m, options) for m in methods},
-        "effects": {m.name: m.effect for m in methods},
+        "effects": {m.name: _effect_of(m, options) for m in methods},
         "splits": describe(options.splits),
         "folds": fitted[0].n_folds,
         "paper": options.paper,
@@ -586,6 +614,10 @@ def _about(
         "versions": dict(_versions()),
         "variance": data.target_variance,
     }
+
+
+def _effect_of(method: AnyMethod, options: Options) -> str:
+    return EFFECTS[options.effect] if options.effect and method.name == "gcm" else method.effect
 
 
 def _alternative(method: AnyMethod, options: Options) -> str:
@@ -623,6 +655,7 @@ def _findings(
     """Yield what to know before trusting the table."""
     yield from _off(quality, data.target)
     yield from (note(text) for text in (*data.notes, *learner.notes))
+    yield from _without_effect(data, options)
     if options.paper:
         yield note(
             "Paper mode: residuals in sample, two-sided, unadjusted. With flexible learners "
@@ -640,6 +673,16 @@ def _findings(
     yield from _of_regressions(quality, data.target)
     yield from _undecided(table)
     yield from _against_gcm(table)
+
+
+def _without_effect(data: Dataset, options: Options) -> Iterable[Finding]:
+    """Yield which features have no coefficient: those of several columns."""
+    wide = [feature.name for feature in data.features if len(feature.tested) > 1]
+    if options.effect and wide:
+        yield note(
+            f"{listed(wide)} {'has' if len(wide) == 1 else 'have'} several columns, as text and "
+            "groups do, and so no single coefficient."
+        )
 
 
 def _undecided(table: pd.DataFrame) -> Iterable[Finding]:
