@@ -21,6 +21,7 @@ from covaria.efficiencies import (
     relative_variability,
 )
 from covaria.errors import InputError, MissingExtra
+from covaria.learners import Prefit
 from covaria.methods import METHODS
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.report import write_report
@@ -46,6 +47,7 @@ __all__ = [
     "InputError",
     "MissingExtra",
     "Model",
+    "Prefit",
     "Refit",
     "Residuals",
     "Result",

@@ -30,7 +30,7 @@ from covaria.inference.tests import (
     normal_quantile,
 )
 from covaria.inference.tests import correlation as correlation_of
-from covaria.learners import Learner
+from covaria.learners import Learner, Prefit
 from covaria.methods import AnyMethod, Chooser, Combination, Method
 from covaria.methods.choice import Choice
 from covaria.methods.few_rows import steadied
@@ -667,6 +667,13 @@ def _findings(
             "In-sample residuals flatter flexible learners: LOCO then rejects too often.",
             "in_sample",
         )
+    if isinstance(learner, Prefit):
+        yield note(
+            "The model was not refitted: the answer holds for rows that it has not learned from. "
+            "If these are among its training rows, its p-values mean nothing.",
+            "prefit",
+        )
+        yield from _used(table, learner)
     if learner.name in COMPILED:
         yield from (note(text, "slow") for text in numba_notes())
     yield from _failed(table)
@@ -682,6 +689,18 @@ def _without_effect(data: Dataset, options: Options) -> Iterable[Finding]:
         yield note(
             f"{listed(wide)} {'has' if len(wide) == 1 else 'have'} several columns, as text and "
             "groups do, and so no single coefficient."
+        )
+
+
+def _used(table: pd.DataFrame, learner: Prefit) -> Iterable[Finding]:
+    """Yield what dropout and permutation tell of a model of which nothing else is known."""
+    names = [m for m in dict.fromkeys(table["method"]) if m in ("dropout", "permutation")]
+    if names and learner.n_train is None:
+        yield note(
+            f"{' and '.join(names).capitalize()} tell what this model uses: among correlated "
+            "features also useless ones. Whether a feature matters pcm and cpi tell, or "
+            "Prefit(…, n_train=…) with the rows the model learned from.",
+            "prefit",
         )
 
 

@@ -20,7 +20,7 @@ from covaria.errors import InputError, did_you_mean, plural, short, text_of
 from covaria.options.checks import one_of
 from covaria.tables.copies import find_copies, repeats
 from covaria.tables.frames import Frame
-from covaria.tables.reading import Column, columns_of, frame_of, is_gap, vector
+from covaria.tables.reading import Column, columns_of, frame_of, has_columns, is_gap, vector
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -282,7 +282,7 @@ def _frame(
 ) -> Frame:
     """Return these columns of the table as they came, and which each feature owns."""
     owned = {f.name: tuple(groups.get(f.name, [f.name])) for f in features}
-    return Frame(frame_of(X)[names], owned, tuple(names))
+    return Frame(frame_of(X)[names], owned, tuple(names), not has_columns(X))
 
 
 def _name_of(y: object) -> str:
