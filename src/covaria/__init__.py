@@ -26,6 +26,7 @@ from covaria.methods import METHODS
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.report import write_report
 from covaria.results.equivalence import negligible
+from covaria.results.pairs import interactions
 from covaria.results.result import Result
 from covaria.selection.refit import Refit, refit
 from covaria.selection.stability import Stability, stability
@@ -60,6 +61,7 @@ __all__ = [
     "draw",
     "efficiency",
     "fit_residuals",
+    "interactions",
     "learners",
     "negligible",
     "plan",
