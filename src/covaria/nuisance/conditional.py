@@ -72,7 +72,7 @@ def _redrawn_losses(
     if altered is None:
         failures[NEED, j] = NOT_DRAWN
         return None
-    rng = stream(plan.seed, "conditional", plan.repeat, fold, j)
+    rng = stream(plan.seed, "conditional", plan.repeat, fold)  # the same for all features
     losses = [data.loss(predict(altered(rng)), test) for _ in range(plan.permutations)]
     return np.asarray(np.mean(losses, axis=0))
 
