@@ -21,9 +21,12 @@ from covaria.efficiencies import (
     relative_variability,
 )
 from covaria.errors import InputError, MissingExtra
+from covaria.learners import Prefit
 from covaria.methods import METHODS
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.report import write_report
+from covaria.results.equivalence import negligible
+from covaria.results.pairs import interactions
 from covaria.results.result import Result
 from covaria.selection.refit import Refit, refit
 from covaria.selection.stability import Stability, stability
@@ -45,6 +48,7 @@ __all__ = [
     "InputError",
     "MissingExtra",
     "Model",
+    "Prefit",
     "Refit",
     "Residuals",
     "Result",
@@ -57,7 +61,9 @@ __all__ = [
     "draw",
     "efficiency",
     "fit_residuals",
+    "interactions",
     "learners",
+    "negligible",
     "plan",
     "power_at",
     "refit",

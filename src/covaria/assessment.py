@@ -13,8 +13,8 @@ from covaria.diagnostics.residual_checks import leftover
 from covaria.errors import InputError
 from covaria.execution.cost import Ledger
 from covaria.execution.threads import one_thread
-from covaria.learners import Learner, get_learner
-from covaria.methods import AnyMethod, Method, get_methods
+from covaria.learners import Learner, Prefit, get_learner
+from covaria.methods import NOT_PREFIT, PREFIT_METHODS, AnyMethod, Method, get_methods
 from covaria.nuisance.plan import Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.splits import make_splits
@@ -52,6 +52,7 @@ def assess(
     permutations: int = 5,
     check: bool = True,
     extrapolate: str | bool = "auto",
+    effect: str | None = None,
     seed: int = 0,
     n_jobs: int = 1,
     progress: Progress | None = None,
@@ -102,6 +103,9 @@ def assess(
         Whether a finding has to hold for products of residuals as with endless rows, too, told
         from models that learned from half of them: where y follows what the others tell of x_j,
         both regressions shrink it alike. "auto" does so with learner="auto".
+    effect
+        "plm": the effects of GCM are the coefficients θ in y = θ x_j + g(others), in units of y per
+        unit of x_j, with their standard errors in `effect_error`; None: partial correlations.
     seed, n_jobs, progress
         Same seed, same numbers, for any number of processes; a function of (done, total).
 
@@ -150,9 +154,11 @@ class Job:
         self, repeat: int, progress: Progress | None = None, ledger: Ledger | None = None
     ) -> Plan:
         """Return what one cross-fit has to fit: each model once, for all methods."""
+        given = self.learner if isinstance(self.learner, Prefit) else None
         return Plan(
             data=self.encoded,
-            learner=self.learner,
+            learner=self.learner if given is None else given.nuisance,
+            full=given,
             folds=make_splits(self.data, self.options.splits, self.options.seed, repeat),
             needs=frozenset(need for method in self.methods for need in method.needs),
             seed=self.options.seed,
@@ -221,6 +227,8 @@ def prepare(
     options = Options(**choices)
     if paper:
         options = options.as_in_the_paper()
+    if isinstance(chosen_learner, Prefit) and isinstance(methods, str) and methods == "default":
+        methods = PREFIT_METHODS
     chosen = get_methods(
         methods, validity=options.validity, paper=options.paper, in_sample=options.in_sample
     )
@@ -243,6 +251,13 @@ def _check_methods(job: Job) -> None:
         raise InputError(
             f"{held_out[0]} tests a function that it first learns, so it needs held-out rows. "
             "Use splits=5, or gcm and loco in sample."
+        )
+    refitted = [m.name for m in job.methods if m.name.split("(")[0] in NOT_PREFIT]
+    if refitted and isinstance(job.learner, Prefit):
+        raise InputError(
+            f"{refitted[0]} compares with a model that was refitted without the feature, and a "
+            f"prefit model is not refitted. Use pcm, cpi, permutation or dropout, or give the "
+            "estimator itself as the learner."
         )
     limited = [m for m in job.methods if isinstance(m, Method) and m.learners]
     for method in limited:
@@ -273,5 +288,12 @@ def _check(job: Job) -> None:
         )
     if options.validity == "signed_root" and not (options.in_sample and learner.is_linear):
         raise InputError("validity='signed_root' is for learner='linear' with splits='none'.")
+    if options.effect and not any(method.name == "gcm" for method in tests):
+        raise InputError(f"effect='{options.effect}' is one of GCM's: add gcm to the methods.")
+    if options.effect and data.n_classes > 2:
+        raise InputError(
+            f"effect='{options.effect}' needs a target of numbers or of two classes, not of "
+            f"{data.n_classes}."
+        )
     if options.repeats > 1 and not isinstance(options.splits, (int, float)):
         raise InputError("repeats needs splits that can be redrawn: a number of folds or a share.")

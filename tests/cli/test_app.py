@@ -67,6 +67,17 @@ def quick(table):
 # --- answers ------------------------------------------------------------------------------------
 
 
+def test_assess_writes_coefficients(covaria, table):
+    words = ["--target", "price", "--learner", "linear", "--methods", "gcm", "--json"]
+    code, output, _ = covaria("assess", table, *words, "--effect", "plm")
+    area = next(line for line in json.loads(output)["table"] if line["feature"] == "area")
+    assert code == cli.DONE
+    assert abs(area["effect"] - 2) < 5 * area["effect_error"]
+    code, _, errors = covaria("assess", table, *words, "--effect", "odd")
+    assert code == 2
+    assert "effect='odd' is not known" in errors
+
+
 def test_assess_says_what_matters(covaria, quick):
     code, out, err = covaria(*quick)
     assert code == cli.DONE

@@ -214,6 +214,9 @@ def assess(
         int | None, typer.Option(help="Select this many, the strongest, whatever their p-value.")
     ] = None,
     repeats: Annotated[int, typer.Option(help="Cross-fits with new folds, combined.")] = 1,
+    effect: Annotated[
+        str | None, typer.Option(help="plm: coefficients in place of partial correlations.")
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="A folder for results.csv, results.json and report.html.")
@@ -242,6 +245,7 @@ def assess(
         "alpha": alpha,
         "top": top,
         "repeats": repeats,
+        "effect": effect,
         "seed": seed,
         "n_jobs": jobs,
     }

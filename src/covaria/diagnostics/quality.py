@@ -151,7 +151,7 @@ def _takes_few(values: Array) -> bool:
 
 def _widest_column(residuals: Residuals, j: int) -> tuple[Array, Array, Array]:
     """Return how far off each row is, its value, both of the column off most, and its weight."""
-    x, _ = residuals.feature(j)
+    x = residuals.columns_of(j)
     weights = np.ones(len(x)) if residuals.weights is None else residuals.weights
     widest = int(np.argmax(weights @ (x - np.average(x, axis=0, weights=weights)) ** 2))
     column = residuals.data.features[j].tested[widest]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from covaria.errors import InputError, MissingExtra, is_whole
 from covaria.learners.estimators import Model
 from covaria.learners.policy import AutoPolicy as AutoPolicy
-from covaria.options.checks import plain_all, shown
+from covaria.options.checks import plain_all, shown, whole
 from covaria.options.naming import read_call, with_settings
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Fit:
     n_classes: int = 0
     of_feature: bool = False
     names: tuple[str, ...] = ()  # of the table's own columns, where the model is given a frame
+    classes: tuple[str, ...] = ()  # of y
+    as_array: bool = False  # whether the table came as one
     # What the other regression of a test predicts from the same columns, where the learner looks.
     beside: NDArray[np.float64] | None = field(default=None, compare=False)
 
@@ -527,6 +529,64 @@ class Auto(Learner):
         """Return the settings as plain values."""
         candidates = [learner.settings() for learner in self.candidates]
         return {"name": self.name, "candidates": candidates, "stack": self.stack}
+
+
+@dataclass(frozen=True, eq=False)
+class Prefit(Learner):
+    """A model that is fitted already and is not fitted again: it is tested as it is.
+
+    The rows must be others than those it learned from. It gets them as they came, a dataframe or an
+    array, text and gaps included. It may be anything with `predict`, for classes `predict_proba`, a
+    function of the table, or a torch module. What PCM and cpi have to know of the other features,
+    the learner `nuisance` fits on the rows given. `n_train` is how many rows the model learned
+    from: with it dropout and permutation allow for what a useless feature gains by standing in.
+    """
+
+    name: ClassVar[str] = "prefit"
+    about: ClassVar[str] = "a model fitted elsewhere, which is not refitted (in Python)"
+    given: Any
+    nuisance: Any = "auto"
+    n_train: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.n_train is not None:
+            object.__setattr__(self, "n_train", whole("n_train", self.n_train, 2))
+        learner = get_learner(self.nuisance)
+        if isinstance(learner, Prefit):
+            raise InputError("Prefit(nuisance=…) must be a learner that is fitted, such as 'auto'.")
+        object.__setattr__(self, "nuisance", learner)
+
+    def __repr__(self) -> str:
+        usual = isinstance(self.nuisance, Auto) and self.nuisance == Auto()
+        other = "" if usual else f", nuisance={self.nuisance!r}"
+        other += "" if self.n_train is None else f", n_train={self.n_train}"
+        return f"Prefit({' '.join(shown(self.given).split())}{other})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Prefit) and self.given is other.given and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def wants_frame(self, *, of_feature: bool = False) -> bool:
+        """Return True: the model gets the table as it came; the other learner may want it too."""
+        return True if not of_feature else bool(self.nuisance.wants_frame(of_feature=True))
+
+    def check(self, *, n_classes: int, weighted: bool) -> None:
+        """Raise a sentence where the model cannot be asked, or the other learner cannot serve."""
+        from covaria.learners.estimators.given import check_given
+
+        check_given(self.given, n_classes)
+        self.nuisance.check(n_classes=n_classes, weighted=weighted)
+
+    def model(self, fit: Fit) -> Model:
+        from covaria.learners.estimators.given import GivenModel
+
+        return GivenModel(self.given, classes=fit.classes, as_array=fit.as_array)
+
+    def settings(self) -> dict[str, object]:
+        """Return the model as text."""
+        return {"name": self.name, "model": repr(self)}
 
 
 LEARNERS: dict[str, type[Learner]] = {

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from covaria.errors import InputError, text_of
 from covaria.inference.tests import Tests
+from covaria.methods.cpi import cpi
 from covaria.methods.dropout import dropout
 from covaria.methods.gcm import (
     correlation_scale,
@@ -64,6 +65,11 @@ def dropout_losses(residuals: Residuals) -> tuple[Array, Array]:
 def permutation_losses(residuals: Residuals) -> tuple[Array, Array]:
     """Return the losses whose difference is permutation's gain."""
     return residuals.loss_permuted, residuals.loss_given_all
+
+
+def cpi_losses(residuals: Residuals) -> tuple[Array, Array]:
+    """Return the losses whose difference is the conditional predictive impact."""
+    return residuals.loss_conditional, residuals.loss_given_all
 
 
 def lazy_losses(residuals: Residuals) -> tuple[Array, Array]:
@@ -304,6 +310,19 @@ METHODS: dict[str, AnyMethod] = {
             losses=permutation_losses,
         ),
         Method(
+            "cpi",
+            cpi,
+            needs=("y_given_all", "x_given_rest", "y_conditional"),
+            label="CPI",
+            long_name="the conditional predictive impact",
+            reference="Watson, D. S. and Wright, M. N. (2021). Testing conditional independence in "
+            "supervised learning algorithms. Machine Learning 110, 2107–2129.",
+            about="loss gained by drawing the feature anew given the others, without a refit",
+            effect="loss gained, as a share of Var(Y)",
+            held_out=True,
+            losses=cpi_losses,
+        ),
+        Method(
             "lazy",
             lazy,
             needs=("y_given_all", "y_lazy"),
@@ -341,6 +360,8 @@ METHODS: dict[str, AnyMethod] = {
     )
 }
 DEFAULT_METHODS = ("gcm", "pcm", "gcm+pcm")
+# Of a model that is not refitted, and what cannot be said of one.
+PREFIT_METHODS, NOT_PREFIT = ("pcm", "cpi"), ("loco", "lazy")
 # In sample nothing is held out, which PCM needs.
 IN_SAMPLE_METHODS = ("gcm", "loco")
 

@@ -41,7 +41,7 @@ def pcm(residuals: Residuals, rng: Generator) -> Array:
     if residuals.halves:
         scores = scores - residuals.missed_of_functions * _scale(residuals)
     alone = residuals.n_folds == 1 and "spread_given_rest" not in residuals.arrays
-    return wider(residuals, scores, 1.0 if alone else SHARED)
+    return wider(residuals, scores, 1.0 if alone or residuals.is_given else SHARED)
 
 
 def _products(residuals: Residuals) -> Array:
@@ -82,6 +82,8 @@ def reach(residuals: Residuals) -> float:
     the tested rows the estimate is β̂c, which both move. In a cross-fit they are the same rows, so
     that its sd is twice that of c, not √2 times; held-out rows add those that were learned from.
     """
+    if residuals.is_given:  # by a model of other rows, which is as it is
+        return 1.0
     if residuals.n_folds > 1:
         return float(np.sqrt(2))
     return float(np.sqrt(1 + len(residuals.rows) / max(1, residuals.n_train)))

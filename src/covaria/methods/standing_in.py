@@ -32,7 +32,7 @@ WIDEN = 2.0
 
 def less_standing_in(residuals: Residuals, gains: Array, *, weight: float, free: float) -> Array:
     """Return the gains without what standing in explains: weight × (V − free) σ²/n a feature."""
-    if not residuals.n_train:
+    if not residuals.n_learned:
         return gains
     excess = np.maximum(0.0, residuals.data.inflation - free)
     shift = weight * excess * _loss_per_row(residuals)
@@ -44,7 +44,7 @@ def less_standing_in(residuals: Residuals, gains: Array, *, weight: float, free:
 
 def _loss_per_row(residuals: Residuals) -> float:
     """Return the loss one useless coefficient costs: σ²/n, or for a log-loss ½/n a class."""
-    data, n_rows = residuals.data, residuals.n_train * _worth(residuals)
+    data, n_rows = residuals.data, residuals.n_learned * _worth(residuals)
     if data.classes:
         return 0.5 * (data.n_classes - 1) / n_rows
     loss = np.average(residuals.loss_given_all[:, 0], weights=residuals.weights)

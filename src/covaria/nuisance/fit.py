@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from covaria.execution.cost import Ledger
-from covaria.learners import Learner
+from covaria.learners import Learner, Prefit
 from covaria.nuisance.engines import plain
 from covaria.nuisance.plan import Array, Outcome, Plan, Task
 
@@ -46,6 +46,8 @@ def engine_for(plan: Plan) -> Any:
 
 def run(plan: Plan, *, plainly: bool = False) -> Iterable[Outcome]:
     """Return the outcomes of all tasks, in the order of the plan."""
+    if plan.full is not None:
+        return _run_beside(plan, plan.full, plainly)
     if plan.choices is not None:
         return _run_mixed(plan, plainly)
     engine = plain if plainly else engine_for(plan)
@@ -53,6 +55,21 @@ def run(plan: Plan, *, plainly: bool = False) -> Iterable[Outcome]:
         outcomes: Iterable[Outcome] = engine.run(plan)
         return outcomes
     return _charged(plan, plan.ledger, engine)
+
+
+def _run_beside(plan: Plan, full: Prefit, plainly: bool) -> Iterator[Outcome]:
+    """Yield the outcome of every task, where the model of y on all columns is one that is given."""
+    tasks = frozenset(plan.tasks)
+    of_model = frozenset(task for task in tasks if task.need == "y_given_all")
+    parts = [(full, None, of_model), (plan.learner, plan.choices, tasks - of_model)]
+    found: dict[Task, Outcome] = {}
+    for learner, choices, own in parts:
+        if not own:
+            continue
+        part = replace(plan, learner=learner, choices=choices, only=own, full=None)
+        for task, outcome in by_task(part, run(part, plainly=plainly)).items():
+            found[task] = replace(outcome, learner=outcome.learner or str(learner))
+    yield from (found[task] for task in plan.tasks)
 
 
 def _charged(plan: Plan, ledger: Ledger, engine: Any) -> Iterator[Outcome]:

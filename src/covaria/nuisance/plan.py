@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from covaria.errors import InputError
 from covaria.execution.cost import Ledger
-from covaria.learners import Learner
+from covaria.learners import Learner, Prefit
 from covaria.nuisance.splits import Fold
 from covaria.randomness import seed_of, stream
 from covaria.tables.dataset import Dataset, Rows
@@ -128,8 +128,9 @@ class Plan:
 
     `targets`, (rows, features), are predicted from the rest in the place of the features' own
     columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
-    that serve in the place of the one named. What is fitted is charged to the `ledger`, under the
-    plan's `purpose`. The `shelf` is of all plans made from this one.
+    that serve in the place of the one named; `full` is a model of y on all columns that was fitted
+    elsewhere. What is fitted is charged to the `ledger`, under the plan's `purpose`. The `shelf`
+    is of all plans made from this one.
     """
 
     data: Dataset
@@ -145,6 +146,7 @@ class Plan:
     targets: Array | None = None
     only: frozenset[Task] | None = None
     choices: Choices | None = None
+    full: Prefit | None = None
     extrapolate: bool = False
     purpose: str = "nuisance regressions"
     ledger: Ledger | None = field(default=None, compare=False, repr=False)

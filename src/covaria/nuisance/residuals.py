@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.execution.cost import Ledger
+from covaria.execution.threads import one_thread
 from covaria.learners import Auto, Boosting
+from covaria.nuisance import conditional
 from covaria.nuisance.directions import directions
 from covaria.nuisance.engines import plain
 from covaria.nuisance.extrapolation import (
@@ -24,7 +26,7 @@ from covaria.nuisance.extrapolation import (
     wanted_of,
 )
 from covaria.nuisance.fit import by_task, engine_for, run
-from covaria.nuisance.plan import Choices, Outcome, Plan, Task
+from covaria.nuisance.plan import OF_FULL_MODEL, Choices, Outcome, Plan, Task
 from covaria.nuisance.splits import Fold, in_parts
 from covaria.randomness import stream
 from covaria.tables.dataset import Dataset, Feature, Index, Rows, as_slice, of_all_classes
@@ -46,6 +48,7 @@ NEEDS = (
     "y_dropped",
     "y_permuted",
     "y_lazy",
+    "y_conditional",
     "f_given_rest",
     "square_given_rest",
     "spread_given_rest",
@@ -95,6 +98,8 @@ class Residuals:
     folds: Sequence[Fold] = ()
     halves: tuple[Residuals, ...] = ()
     may_miss: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    is_given: bool = False  # whether the model of y on all columns was fitted elsewhere
+    n_given: int = 0  # the rows that it learned from, 0 where that was not told
 
     @property
     def y_given_all(self) -> Array:
@@ -139,6 +144,11 @@ class Residuals:
         return self.arrays["loss_permuted"]
 
     @property
+    def loss_conditional(self) -> Array:
+        """Return the loss with each feature drawn anew given the others."""
+        return self.arrays["loss_conditional"]
+
+    @property
     def loss_lazy(self) -> Array:
         return self.arrays["loss_lazy"][:, :-1]
 
@@ -146,6 +156,11 @@ class Residuals:
     def loss_stepped(self) -> Array:
         """Return each row's loss under the full network after a step of its own, as a column."""
         return self.arrays["loss_lazy"][:, -1:]
+
+    @property
+    def n_learned(self) -> int:
+        """Return the rows that the model of y on all columns learned from, 0 if it is not known."""
+        return self.n_given if self.is_given else self.n_train
 
     @property
     def weights(self) -> Array | None:
@@ -195,11 +210,16 @@ class Residuals:
 
     def feature(self, j: int) -> tuple[Array, Array]:
         """Return what is left of a feature, (n, columns), and of y given the rest, (n, classes)."""
+        y = self.y_given_rest[:, j]
+        return self.columns_of(j), y.reshape(len(y), -1)
+
+    def columns_of(self, j: int) -> Array:
+        """Return what is left of a feature, (n, columns)."""
         own = list(self.data.features[j].tested)
-        x, y = self.x_given_rest[:, own], self.y_given_rest[:, j]
+        x = self.x_given_rest[:, own]
         # Of columns that the rest determine rounding is left, as of a region given its towns.
         is_left = (x**2).mean(axis=0) > ROUNDING**2 * self.data.variance[own]
-        return np.where(is_left, x, 0.0), y.reshape(len(y), -1)
+        return np.where(is_left, x, 0.0)
 
     def failure(self, needs: Iterable[str], feature: int) -> str:
         """Return why a feature has no score, or nothing."""
@@ -221,12 +241,13 @@ def fit_residuals(plan: Plan) -> Residuals:
     """Return what every regression of the plan leaves over, each fitted once."""
     ledger = plan.ledger or Ledger()
     with ledger.stage("choose learners"):
-        if isinstance(plan.learner, Auto):
+        if isinstance(plan.learner, Auto) and (plan.full is None or plan.needs - OF_FULL_MODEL):
             if _has_own_functions(plan):
                 plan = replace(plan, needs=plan.needs | PRODUCT)
             from covaria.nuisance.auto import choose
 
-            plan = replace(plan, choices=choose(plan))
+            needs = plan.needs if plan.full is None else plan.needs - OF_FULL_MODEL
+            plan = replace(plan, choices=choose(replace(plan, needs=needs, full=None)))
     with ledger.stage("fit"):
         return _fitted(plan)
 
@@ -240,12 +261,34 @@ def _fitted(plan: Plan) -> Residuals:
     name = engine.__name__.rsplit(".", 1)[-1]
     residuals = replace(residuals, engine=name, choices=plan.choices)
     residuals, halves = _halved(plan, residuals)
+    if conditional.NEED in plan.needs:
+        residuals = _with_conditional(plan, residuals)
     if "f_given_rest" in plan.needs:
         with_functions = _with_functions if _has_own_functions(plan) else _with_suggested
         residuals = with_functions(plan, residuals, halves)
     if "square_given_rest" in plan.needs:
         residuals = _with_targets(plan, residuals, "square_given_rest", _squares, halves)
     return _within_levels(residuals)
+
+
+def _with_conditional(plan: Plan, residuals: Residuals) -> Residuals:
+    """Return the residuals with the losses of features that are drawn anew given the others."""
+    begin, need = time.perf_counter(), conditional.NEED
+    with one_thread():
+        gains, failures, models = conditional.conditional_gains(
+            plan, residuals.rows, residuals.x_given_rest
+        )
+    seconds = time.perf_counter() - begin
+    losses = np.maximum(0.0, residuals.loss_given_all + gains)  # below 0 by rounding alone
+    if plan.ledger:
+        plan.ledger.charge("conditional permutation", plan.learner.name, models, seconds)
+    return replace(
+        residuals,
+        arrays={**residuals.arrays, "loss_conditional": losses},
+        failures={**residuals.failures, **failures},
+        fits={**residuals.fits, need: models},
+        seconds={**residuals.seconds, need: seconds},
+    )
 
 
 def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ...]]:
@@ -369,7 +412,7 @@ def _over(some: Array, others: Array) -> Array:
 def _has_own_functions(plan: Plan) -> bool:
     """Return whether functions of features are put together from parts of ours."""
     is_auto = isinstance(plan.learner, Auto) and not plan.learner.candidates
-    return is_auto and "f_given_rest" in plan.needs
+    return is_auto and plan.full is None and "f_given_rest" in plan.needs
 
 
 def _with_functions(plan: Plan, residuals: Residuals, halves: Sequence[Plan]) -> Residuals:
@@ -612,6 +655,8 @@ def gather(plan: Plan, outcomes: Iterable[Outcome]) -> Residuals:
         learners=learners,
         fold=tested_in,
         folds=plan.folds,
+        is_given=plan.full is not None,
+        n_given=(plan.full.n_train or 0) if plan.full else 0,
     )
 
 
@@ -770,7 +815,8 @@ def _charge(
 ) -> None:
     """Add how many models an outcome took, and how many seconds."""
     need = tasks[0].need
-    fits[need] += sum(plan.models(task) for task in tasks) if need[0] == "x" else len(tasks)
+    if plan.full is None or need != "y_given_all":
+        fits[need] += sum(plan.models(task) for task in tasks) if need[0] == "x" else len(tasks)
     seconds[need] += outcome.seconds
     seconds["y_dropped"] += outcome.seconds_dropped
     seconds["y_permuted"] += outcome.seconds_permuted

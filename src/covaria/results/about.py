@@ -16,7 +16,8 @@ class About(Mapping[str, Any]):
 
     `methods` has each method's alternative, `effects` the unit of its effect, `fits` and `seconds`
     its share of the models; `columns` says which columns of the residuals a feature owns. A run by
-    a command has the `command` and the name of its table, `source`.
+    a command has the `command` and the name of its table, `source`. `variance` is that of the
+    target; of three or more classes the sum over their indicators.
     """
 
     target: str
@@ -51,6 +52,7 @@ class About(Mapping[str, Any]):
     fits: dict[str, int]
     seconds: dict[str, float]
     versions: dict[str, str]
+    variance: float = 0.0
     command: str = ""
     source: str = ""
     other: dict[str, object] = field(default_factory=dict)  # what only another version knows of
@@ -85,4 +87,4 @@ class About(Mapping[str, Any]):
 
 
 NAMES = tuple(part.name for part in fields(About) if part.name != "other")
-REQUIRED = frozenset(NAMES) - {"command", "source"}
+REQUIRED = frozenset(NAMES) - {"command", "source", "variance"}

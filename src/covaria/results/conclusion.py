@@ -30,14 +30,23 @@ from covaria.inference.tests import (
     normal_quantile,
 )
 from covaria.inference.tests import correlation as correlation_of
-from covaria.learners import Learner
+from covaria.learners import Learner, Prefit
 from covaria.methods import AnyMethod, Chooser, Combination, Method
 from covaria.methods.choice import Choice
 from covaria.methods.few_rows import steadied
+from covaria.methods.plm import partially_linear
 from covaria.nuisance.fit import COMPILED
 from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import describe, known_splits
-from covaria.options.checks import between_0_and_1, confidence_level, plain, shown, truth, whole
+from covaria.options.checks import (
+    between_0_and_1,
+    confidence_level,
+    one_of,
+    plain,
+    shown,
+    truth,
+    whole,
+)
 from covaria.randomness import stream
 from covaria.results.about import About
 from covaria.results.findings import Finding, note, of_each
@@ -56,6 +65,10 @@ FEW_ROWS, NAMED_ROWS = 15, 5
 # More would fill the memory before anything is fitted.
 MOST_REPEATS, MOST_PERMUTATIONS = 10_000, 1_000_000
 
+# What `effect` may be, and what GCM's effect then is.
+EFFECTS = {"plm": "coefficient in y = θ x + g(others)"}
+# Of the arrays of residuals those that results keep.
+KEPT = ("y_given_all", "y_given_rest", "x_given_rest", "f_given_rest")
 # Of every table of tests.
 COLUMNS = (
     "method", "feature", "estimate", "std_error", "low", "high", "statistic", "p_value",
@@ -81,6 +94,7 @@ class Options:
     top: int | None = None
     check: bool = True
     extrapolate: str | bool = "auto"
+    effect: str | None = None
 
     def __post_init__(self) -> None:
         alternative = plain(self.alternative)
@@ -105,6 +119,7 @@ class Options:
             "top": None if self.top is None else whole("top", self.top, 1, what=what),
             "check": truth("check", self.check),
             "extrapolate": _extrapolate(self.extrapolate),
+            "effect": None if self.effect is None else one_of("effect", self.effect, EFFECTS),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -190,15 +205,18 @@ def conclude(
                 if one.choice.note
             ),
         ),
-        residuals={
-            name: array
-            for name, array in fitted[0].arrays.items()
-            if name in ("y_given_all", "y_given_rest", "x_given_rest")
-        }
-        | {"fold": fitted[0].fold.astype(float)},
+        residuals=_kept(fitted[0]),
     )
     _check_fitted(result, learner, [m.name for m in methods if isinstance(m, Method)])
     return result
+
+
+def _kept(residuals: Residuals) -> dict[str, Array]:
+    """Return what a result keeps of a cross-fit, a row for each tested row."""
+    kept = {name: array for name, array in residuals.arrays.items() if name in KEPT}
+    kept |= {"fold": residuals.fold.astype(float)}
+    of_rows = {"weight": residuals.weights, "cluster": residuals.clusters}
+    return kept | {n: array.astype(float) for n, array in of_rows.items() if array is not None}
 
 
 def _tested_by_all(
@@ -233,7 +251,8 @@ def _tested_by_all(
             method.bounds(fitted[0]),
             _reach(method, fitted[0]),
         )
-        tables.append(_rows(method, fitted, per_repeat, combined, options))
+        rows = _rows(method, fitted, per_repeat, combined, options)
+        tables.append(rows if method.name != "gcm" else _with_effect(rows, fitted, options))
         scores[method.name] = _mean_over_repeats(fitted, per_repeat)
     return pd.concat(tables, ignore_index=True), scores
 
@@ -375,6 +394,20 @@ def _rows(
             ),
         }
     )
+
+
+def _with_effect(rows: pd.DataFrame, fitted: Sequence[Residuals], options: Options) -> pd.DataFrame:
+    """Return GCM's rows with the effect that was asked for, its error and its interval."""
+    if options.effect is None:
+        return rows
+    found = np.array([partially_linear(residuals) for residuals in fitted])
+    theta = found[:, 0].mean(axis=0)
+    error = np.sqrt(np.mean(found[:, 1] ** 2 + (found[:, 0] - theta) ** 2, axis=0))
+    freedom = freedom_of(fitted[0].clusters)
+    low, high = interval(theta, error, "two-sided", options.confidence, freedom)
+    columns = {"effect": theta, "effect_low": low, "effect_high": high, "effect_error": error}
+    ok = rows["status"].to_numpy() == "ok"
+    return rows.assign(**{name: np.where(ok, own, np.nan) for name, own in columns.items()})
 
 
 def verdicts(selected: NDArray[np.bool_]) -> list[str]:
@@ -562,7 +595,7 @@ def _about(
         "learner_text": str(learner),
         "engine": fitted[0].engine,
         "methods": {m.name: _alternative(m, options) for m in methods},
-        "effects": {m.name: m.effect for m in methods},
+        "effects": {m.name: _effect_of(m, options) for m in methods},
         "splits": describe(options.splits),
         "folds": fitted[0].n_folds,
         "paper": options.paper,
@@ -583,7 +616,12 @@ def _about(
             for m in methods
         },
         "versions": dict(_versions()),
+        "variance": data.target_variance,
     }
+
+
+def _effect_of(method: AnyMethod, options: Options) -> str:
+    return EFFECTS[options.effect] if options.effect and method.name == "gcm" else method.effect
 
 
 def _alternative(method: AnyMethod, options: Options) -> str:
@@ -621,6 +659,7 @@ def _findings(
     """Yield what to know before trusting the table."""
     yield from _off(quality, data.target)
     yield from (note(text) for text in (*data.notes, *learner.notes))
+    yield from _without_effect(data, options)
     if options.paper:
         yield note(
             "Paper mode: residuals in sample, two-sided, unadjusted. With flexible learners "
@@ -632,12 +671,41 @@ def _findings(
             "In-sample residuals flatter flexible learners: LOCO then rejects too often.",
             "in_sample",
         )
+    if isinstance(learner, Prefit):
+        yield note(
+            "The model was not refitted: the answer holds for rows that it has not learned from. "
+            "If these are among its training rows, its p-values mean nothing.",
+            "prefit",
+        )
+        yield from _used(table, learner)
     if learner.name in COMPILED:
         yield from (note(text, "slow") for text in numba_notes())
     yield from _failed(table)
     yield from _of_regressions(quality, data.target)
     yield from _undecided(table)
     yield from _against_gcm(table)
+
+
+def _without_effect(data: Dataset, options: Options) -> Iterable[Finding]:
+    """Yield which features have no coefficient: those of several columns."""
+    wide = [feature.name for feature in data.features if len(feature.tested) > 1]
+    if options.effect and wide:
+        yield note(
+            f"{listed(wide)} {'has' if len(wide) == 1 else 'have'} several columns, as text and "
+            "groups do, and so no single coefficient."
+        )
+
+
+def _used(table: pd.DataFrame, learner: Prefit) -> Iterable[Finding]:
+    """Yield what dropout and permutation tell of a model of which nothing else is known."""
+    names = [m for m in dict.fromkeys(table["method"]) if m in ("dropout", "permutation")]
+    if names and learner.n_train is None:
+        yield note(
+            f"{' and '.join(names).capitalize()} tell what this model uses: among correlated "
+            "features also useless ones. Whether a feature matters pcm and cpi tell, or "
+            "Prefit(…, n_train=…) with the rows the model learned from.",
+            "prefit",
+        )
 
 
 def _undecided(table: pd.DataFrame) -> Iterable[Finding]:

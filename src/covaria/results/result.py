@@ -62,7 +62,8 @@ class Result:
     findings  what to know before trusting the table: kind, feature, value, text; `alerts` are
              their sentences, `warnings` those that put a verdict in doubt
     residuals  what the models of the first cross-fit left: y_given_all (rows), y_given_rest (rows,
-             features), x_given_rest (rows, columns; `about["columns"]` says whose), fold (rows)
+             features), x_given_rest (rows, columns; `about["columns"]` says whose), f_given_rest
+             (PCM's functions), fold (rows), and weight and cluster (rows) where there are any
     cost     stage, purpose, learner, models, seconds: what was fitted for what; it adds up to the
              run
     settings  what was asked for; assess(X, y, **settings) repeats it

@@ -18,8 +18,8 @@ from covaria.tables.dataset import Rows
 
 TRIES = 3
 # Learners that look at all folds at once are fitted whole, as one task.
-WHOLE = ("auto",)
-EXTRA = {"f_given_rest", "square_given_rest"}
+WHOLE = ("auto", "prefit")
+EXTRA = {"f_given_rest", "square_given_rest", "y_conditional"}
 
 
 def assess_on_dask(where: Any, X: Any, y: Any = None, **settings: Any) -> Result:

@@ -20,7 +20,7 @@ from covaria.errors import InputError, did_you_mean, plural, short, text_of
 from covaria.options.checks import one_of
 from covaria.tables.copies import find_copies, repeats
 from covaria.tables.frames import Frame
-from covaria.tables.reading import Column, columns_of, frame_of, is_gap, vector
+from covaria.tables.reading import Column, columns_of, frame_of, has_columns, is_gap, vector
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -212,6 +212,17 @@ class Dataset:
         return np.concatenate(parts) if parts else np.empty(0)
 
     @cached_property
+    def target_variance(self) -> float:
+        """Return Var(Y); of three or more classes the sum of that of their indicators."""
+        if not self.classes:
+            mean = np.average(self.y, weights=self.weights)
+            return float(np.average((self.y - mean) ** 2, weights=self.weights))
+        shares = np.bincount(self.y.astype(np.intp), self.weights) / (
+            self.n_rows if self.weights is None else self.weights.sum()
+        )
+        return float((shares * (1 - shares)).sum() / (2 if self.n_classes == 2 else 1))
+
+    @cached_property
     def inflation(self) -> Array:
         """Return the variance inflation of each feature given the rest, the mean over its columns.
 
@@ -271,7 +282,7 @@ def _frame(
 ) -> Frame:
     """Return these columns of the table as they came, and which each feature owns."""
     owned = {f.name: tuple(groups.get(f.name, [f.name])) for f in features}
-    return Frame(frame_of(X)[names], owned, tuple(names))
+    return Frame(frame_of(X)[names], owned, tuple(names), not has_columns(X))
 
 
 def _name_of(y: object) -> str:

@@ -26,6 +26,7 @@ class Frame:
     table: pd.DataFrame
     owned: Mapping[str, tuple[str, ...]]
     names: tuple[str, ...]
+    was_array: bool = False
 
     def part(self, rows: Rows, without: Iterable[str] = ()) -> pd.DataFrame:
         """Return a copy of some rows, without the columns of some features."""

@@ -64,6 +64,11 @@ def columns_of(X: Any) -> dict[str, Column]:
     return _array_columns(X)
 
 
+def has_columns(X: Any) -> bool:
+    """Return whether a table came with columns, not as an array."""
+    return _is_frame(X) or isinstance(X, Mapping)
+
+
 def frame_of(X: Any) -> pd.DataFrame:
     """Return any table as a pandas frame, its columns as they came and named as `columns_of` does.
 

@@ -84,15 +84,15 @@ class WrappedEstimator:
         if self.mean_ is not None:
             return self.mean_.predict(np.zeros((len(X), 0)))
         if not self.n_classes:
-            means = _numbers(self.fitted_[0].predict(X))
+            means = numbers(self.fitted_[0].predict(X))
             return means[:, 0] if means.shape == (len(X), 1) else means
         if len(self.fitted_) == self.n_classes:
             return as_chances(
-                np.column_stack([_numbers(model.predict(X)) for model in self.fitted_])
+                np.column_stack([numbers(model.predict(X)) for model in self.fitted_])
             )
         probabilities = np.zeros((len(X), self.n_classes))
         seen = np.asarray(self.fitted_[0].classes_).astype(int)
-        probabilities[:, seen] = _numbers(self.fitted_[0].predict_proba(X))
+        probabilities[:, seen] = numbers(self.fitted_[0].predict_proba(X))
         return probabilities
 
     @property
@@ -106,7 +106,7 @@ class WrappedEstimator:
         return np.asarray(model.feature_importances_) > 0
 
 
-def _numbers(predicted: ArrayLike) -> Array:
+def numbers(predicted: ArrayLike) -> Array:
     """Return a prediction as numbers, or raise; NumPy would just drop what is imaginary."""
     found = np.asanyarray(predicted)
     is_complex = found.dtype.kind == "c" or (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from covaria.errors import InputError
 from covaria.execution.threads import one_thread
 from covaria.execution.workers import in_processes
-from covaria.learners import Fit
+from covaria.learners import Fit, Prefit
 from covaria.learners.estimators import Model, as_targets
 from covaria.nuisance.plan import Array, Outcome, Plan, Task
 from covaria.tables.dataset import Rows, as_slice
@@ -63,7 +64,6 @@ def _outcomes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
         yield from (fit_task(plan, task) for task in tasks)
         return
     from concurrent.futures.process import BrokenProcessPool
-    from dataclasses import replace
     from pickle import PicklingError
 
     shared = replace(plan, progress=None, ledger=None)
@@ -117,10 +117,11 @@ def fit_task(plan: Plan, task: Task) -> Outcome:
             return _fit(plan, task)
     except (Exception, SystemExit) as error:
         # Only what a learner does can fail here: the table was checked at the door.
-        return Outcome(failure=_reason(error))
+        return Outcome(failure=reason(error))
 
 
-def _reason(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
+    """Return what went wrong, in a line."""
     first = str(error).strip().splitlines()
     return f"{type(error).__name__}: {first[0]}"[:200] if first else type(error).__name__
 
@@ -134,7 +135,7 @@ def _fit(plan: Plan, task: Task) -> Outcome:
     everything = np.arange(data.X.shape[1], dtype=np.intp)
     columns = everything if task.need == "y_given_all" else data.without(task.feature)
     model = _fitted(plan, task, columns, data.y, data.n_classes)
-    prediction = _predicted(plan, model, _part(plan, test, columns), train)
+    prediction = predicted(plan, model, _part(plan, test, columns), train)
     seconds = time.perf_counter() - start
     if task.need == "y_given_rest":
         return Outcome(prediction, seconds=seconds)
@@ -152,6 +153,7 @@ def _fit(plan: Plan, task: Task) -> Outcome:
         lazy=lazy,
         seconds_lazy=seconds_lazy,
         direction=_direction(plan, task, model),
+        models=0 if isinstance(plan.learner, Prefit) else None,
     )
 
 
@@ -170,6 +172,19 @@ def timed(function: Callable[..., T], *arguments: object) -> tuple[T, float]:
     return function(*arguments), time.perf_counter() - start
 
 
+def full_model(plan: Plan, task: Task) -> Model | None:
+    """Return a model of y on all columns of a fold's training rows."""
+    data = plan.data
+    everything = np.arange(data.X.shape[1], dtype=np.intp)
+    return _fitted(plan, task, everything, data.y, data.n_classes)
+
+
+def inputs_of(plan: Plan, rows: Rows) -> Any:
+    """Return all that a model of y on all columns sees of some rows."""
+    asked = plan if plan.full is None else replace(plan, learner=plan.full, full=None)
+    return _part(asked, rows, np.arange(plan.data.X.shape[1], dtype=np.intp))
+
+
 def _fitted(
     plan: Plan, task: Task, columns: Rows, target: Array, n_classes: int, of_feature: bool = False
 ) -> Model | None:
@@ -183,6 +198,7 @@ def _fitted(
     names = () if frame is None else frame.names
     fit = Fit(
         plan.learner_seed(task.fold), tuple(columns.tolist()), n_classes, of_feature, names,
+        plan.data.classes if n_classes else (), frame is not None and frame.was_array,
         _beside(plan, task, train),
     )  # fmt: skip
     return plan.learner.model(fit).fit(inputs, target[train], weights)
@@ -215,7 +231,7 @@ def _left_out(plan: Plan, columns: Rows) -> list[str]:
     return [f.name for f in plan.data.features if not there.issuperset(f.columns)]
 
 
-def _predicted(plan: Plan, model: Model | None, inputs: Any, train: Rows) -> Array:
+def predicted(plan: Plan, model: Model | None, inputs: Any, train: Rows) -> Array:
     """Return finite predictions of y, or raise."""
     data = plan.data
     if model is None:
@@ -316,7 +332,7 @@ def _direction(plan: Plan, task: Task, model: Model | None) -> Array | None:
     data, (train, test) = plan.data, plan.folds[task.fold]
     frame = plan.frame()
     inputs = plan.inputs[test] if frame is None else frame.part(test)
-    own = data.signal(_predicted(plan, model, inputs, train))
+    own = data.signal(predicted(plan, model, inputs, train))
     found = np.zeros((len(test), data.n_features, *own.shape[1:]))
     unused, references = _unused(plan, model), plan.references(task.fold)
     averaged = None if data.classes else getattr(model, "averaged", None)
@@ -328,7 +344,7 @@ def _direction(plan: Plan, task: Task, model: Model | None) -> Array | None:
             found[:, j] = own - averaged(inputs, columns, references[:, columns])
             continue
         for altered, count in _with_references(plan, task, j, inputs, references):
-            said = data.signal(_predicted(plan, model, altered, train))
+            said = data.signal(predicted(plan, model, altered, train))
             found[:, j] -= said.reshape(count, *own.shape).sum(axis=0)
         found[:, j] = found[:, j] / len(references) + own
     return found
@@ -369,5 +385,5 @@ def _losses_with(
     data, (train, test) = plan.data, plan.folds[task.fold]
     losses = np.empty((len(test), data.n_features))
     for j in range(data.n_features):
-        losses[:, j] = data.loss(_predicted(plan, model, altered(j), train), test)
+        losses[:, j] = data.loss(predicted(plan, model, altered(j), train), test)
     return losses
