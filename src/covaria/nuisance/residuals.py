@@ -67,7 +67,8 @@ class Residuals:
     of noise in the predictions of each feature's two regressions, where that was measured, and
     `learning_curves` the share of what is left of x_j, and of y, that more rows would take away;
     `widening` what taking means of levels off both costs their product, and `within` the levels of
-    each feature for which that were those of one category.
+    each feature for which that were those of one category. `by_learners` has what learners left
+    before chosen columns were taken off (`nuisance/selected.py`).
     """
 
     data: Dataset
@@ -89,6 +90,7 @@ class Residuals:
     folds: Sequence[Fold] = ()
     halves: tuple[Residuals, ...] = ()
     kappa: Array = field(default_factory=lambda: np.zeros((0, 0)))  # of each row and feature
+    by_learners: Residuals | None = None
 
     @property
     def y_given_all(self) -> Array:
@@ -280,7 +282,7 @@ def _less_selected(plan: Plan, residuals: Residuals) -> Residuals:
         # Least squares on a few columns have the noise of these.
         noise = np.minimum(full.model_noise, alone / residuals.n_train)
         full = replace(full, model_noise=noise)
-    return replace(full, halves=tuple(halves))
+    return replace(full, halves=tuple(halves), by_learners=residuals)
 
 
 def _parts(plan: Plan, residuals: Residuals) -> Rows:
