@@ -14,6 +14,7 @@ import csv
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import pandas as pd
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-import covaria
+from covaria.assessment import Job, prepare
 
 Array = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parent.parent
@@ -160,14 +161,22 @@ def cells() -> Iterator[Cell]:
                 yield "intervals", f"slope {slope:g}", n, learner, effect_of, {"slope": slope}
 
 
+def only_x(job: Job) -> Job:
+    """Return a job that tests x; the others are columns that no feature owns."""
+    data = job.data
+    own = tuple(f if f.name == "x" else replace(f, columns=()) for f in data.features)
+    return replace(job, data=replace(data, features=own))
+
+
 def measured(cell: Cell, run: int) -> dict[str, float]:
     """Return what one run says: p-values below the level, or intervals that hold the truth."""
-    part, name, n, learner, table, settings = cell
-    X, y = table(n, np.random.default_rng([run, n, *name.encode()]), **settings)
+    part, name, n, learner, draw, settings = cell
+    X, y = draw(n, np.random.default_rng([run, n, *name.encode()]), **settings)
     options = {"clusters": "cluster"} if "cluster" in X else {}
     asked = [*METHODS] if part != "levels" else ["gcm", "pcm", "gcm+pcm"]
-    result = covaria.assess(X, y, learner=learner, methods=asked, seed=run, check=False, **options)
-    rows = result.table[result.table["feature"] == "x"].set_index("method")
+    job = prepare(X, y, learner=learner, methods=asked, seed=run, check=False, **options)
+    table = only_x(job).run().table
+    rows = table[table["feature"] == "x"].set_index("method")
     if part != "intervals":
         return {method: float(rows.loc[method, "p_value"] < LEVEL) for method in asked}
     return {

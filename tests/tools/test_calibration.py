@@ -52,3 +52,12 @@ def test_every_cell_draws_a_table_with_the_feature_x(tool):
         X, y = table(n, np.random.default_rng(1), **settings)
         assert "x" in X, name
         assert len(X) == len(y) == n
+
+
+@pytest.mark.parametrize("learner", ["linear", "auto"])
+def test_x_is_tested_alone_as_it_is_beside_others(tool, learner):
+    X, y = tool.effect_of(80, np.random.default_rng(0), slope=0.2)
+    job = tool.prepare(X, y, learner=learner, methods=["gcm", "loco"], seed=0, check=False)
+    tables = (one.run().table for one in (job, tool.only_x(job)))
+    beside, alone = (table[table["feature"] == "x"]["p_value"].to_list() for table in tables)
+    assert alone == pytest.approx(beside)

@@ -89,7 +89,10 @@ def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
         )
         picked = replace(picked, f=share, f_p=chance)
     is_wide = WIDE * plan.data.X.shape[1] > len(rows) and plan.data.n_classes <= 2
-    return _with_likeness(picked, plan, rows, x, y) if is_wide else picked
+    if not is_wide:
+        return picked
+    by_learners = _one_column_each(residuals.by_learners or residuals, counted)
+    return _with_likeness(picked, plan, rows, x * y, by_learners[0] * by_learners[1])
 
 
 def _widest(left: Array, counted: Counted) -> Array:
@@ -237,26 +240,27 @@ def _by_curves(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Ar
     return found[:, : x.shape[1]], found[:, x.shape[1] :]
 
 
-def _with_likeness(left: Leftover, plan: Plan, rows: Rows, x: Array, y: Array) -> Leftover:
+def _with_likeness(
+    left: Leftover, plan: Plan, rows: Rows, products: Array, by_learners: Array
+) -> Leftover:
     """Return the leftovers with the bias seen in rows that are alike, where that is surer.
 
     Where many columns do a little each, none can be learned, but together they show: rows that are
     alike in the rest are then alike in x and in y, and x of one in y of the other (Haseman and
     Elston, 1972). With likenesses K, Σ K_ik x_i y_k / Σ K_ik² over i ≠ k is the covariance that
-    they owe to the rest. What the models did not take off it is left in GCM. Nothing is said where
-    GCM is small.
+    they owe to the rest. What the models did not take off it is left in GCM. Whether there is such
+    a thing, products that learners left have to say: columns chosen from all rows take off what
+    chance made of them as well. Nothing is said where GCM is small.
     """
     Z = plan.data.X[rows]
     Z = Scale.of(Z, np.ones(len(Z))).apply(Z)
     raw_x, raw_y = _raw(plan, rows)
     owed, unsure = _alike(Z, _own_columns(plan), raw_x, raw_y)
-    now = (x * y).mean(axis=0)
-    error = (x * y).std(axis=0) / np.sqrt(len(x))
-    missing = owed - ((raw_x * raw_y).mean(axis=0) - now)
-    ratio, bias = (
-        np.divide(missing, size, out=np.zeros_like(size), where=size > 0)
-        for size in (unsure, error)
-    )
+    now, error = products.mean(axis=0), products.std(axis=0) / np.sqrt(len(rows))
+    raw = (raw_x * raw_y).mean(axis=0)
+    missing = owed - (raw - np.stack([by_learners.mean(axis=0), now]))
+    size = np.stack([unsure, error])
+    ratio, bias = np.divide(missing, size, out=np.zeros_like(size), where=size > 0)
     p = normal_p(ratio * np.sign(now), "greater")
     surer = (p < SHARED) & (np.abs(bias) > np.abs(left.bias)) & (np.abs(now) > NOTED * error)
     surer &= raw_x.any(axis=0)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from covaria.execution.cost import Ledger
 from covaria.execution.threads import one_thread
-from covaria.learners import Auto, Boosting
+from covaria.learners import Auto, Boosting, Sparse
 from covaria.nuisance import conditional
 from covaria.nuisance.directions import directions
 from covaria.nuisance.engines import plain
@@ -27,6 +27,7 @@ from covaria.nuisance.extrapolation import (
 )
 from covaria.nuisance.fit import by_task, engine_for, run
 from covaria.nuisance.plan import OF_FULL_MODEL, Choices, Outcome, Plan, Task
+from covaria.nuisance.selected import less_selected
 from covaria.nuisance.splits import Fold, in_parts
 from covaria.randomness import stream
 from covaria.tables.dataset import Dataset, Feature, Index, Rows, as_slice, of_all_classes
@@ -76,7 +77,8 @@ class Residuals:
     measured, and `learning_curves` the share of what is left of x_j, and of y, that more rows would
     take away;
     `widening` what taking means of levels off both costs their product, and `within` the levels of
-    each feature for which that were those of one category.
+    each feature for which that were those of one category. `by_learners` has what learners left
+    before chosen columns were taken off (`nuisance/selected.py`).
     """
 
     data: Dataset
@@ -100,6 +102,7 @@ class Residuals:
     may_miss: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     is_given: bool = False  # whether the model of y on all columns was fitted elsewhere
     n_given: int = 0  # the rows that it learned from, 0 where that was not told
+    by_learners: Residuals | None = None
 
     @property
     def y_given_all(self) -> Array:
@@ -261,6 +264,8 @@ def _fitted(plan: Plan) -> Residuals:
     name = engine.__name__.rsplit(".", 1)[-1]
     residuals = replace(residuals, engine=name, choices=plan.choices)
     residuals, halves = _halved(plan, residuals)
+    if _has_own_candidates(plan) and plan.data.X.shape[1] > plan.data.n_rows:
+        residuals = _less_selected(plan, residuals)
     if conditional.NEED in plan.needs:
         residuals = _with_conditional(plan, residuals)
     if "f_given_rest" in plan.needs:
@@ -310,6 +315,35 @@ def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ..
     if not missed.any():
         return residuals, ()
     return replace(residuals, halves=found, may_miss=np.asarray(missed.any(axis=0))), parts
+
+
+def _less_selected(plan: Plan, residuals: Residuals) -> Residuals:
+    """Return residuals less what columns chosen for x_j and y together tell of both."""
+    if not residuals.arrays.keys() >= PRODUCT:
+        return residuals
+    start = time.perf_counter()
+    parts, every = _parts(plan, residuals), (residuals, *residuals.halves)
+    arrays = [{name: one.arrays[name] for name in PRODUCT} for one in every]
+    found, alone = less_selected(plan.data, residuals.rows, parts, arrays)
+    if plan.ledger:
+        models = sum(1 for feature in plan.data.features if feature.columns)
+        plan.ledger.charge("selection", Sparse.name, models, time.perf_counter() - start)
+    full, *halves = (
+        replace(one, arrays={**one.arrays, **less}) for one, less in zip(every, found, strict=True)
+    )
+    if full.model_noise is not None:
+        # Least squares on a few columns have the noise of these.
+        noise = np.minimum(full.model_noise, alone / residuals.n_train)
+        full = replace(full, model_noise=noise)
+    return replace(full, halves=tuple(halves), by_learners=residuals)
+
+
+def _parts(plan: Plan, residuals: Residuals) -> Rows:
+    """Return the fold of each row, or one of a few parts where all are tested by one fold."""
+    if residuals.n_folds > 1:
+        return residuals.fold
+    rng = stream(plan.seed, "functions", plan.repeat)
+    return in_parts(residuals.rows, plan.data.clusters, FEWEST_PARTS, rng)
 
 
 def _learning_curves(
@@ -411,8 +445,11 @@ def _over(some: Array, others: Array) -> Array:
 
 def _has_own_functions(plan: Plan) -> bool:
     """Return whether functions of features are put together from parts of ours."""
-    is_auto = isinstance(plan.learner, Auto) and not plan.learner.candidates
-    return is_auto and plan.full is None and "f_given_rest" in plan.needs
+    return _has_own_candidates(plan) and plan.full is None and "f_given_rest" in plan.needs
+
+
+def _has_own_candidates(plan: Plan) -> bool:
+    return isinstance(plan.learner, Auto) and not plan.learner.candidates
 
 
 def _with_functions(plan: Plan, residuals: Residuals, halves: Sequence[Plan]) -> Residuals:
@@ -425,10 +462,7 @@ def _with_functions(plan: Plan, residuals: Residuals, halves: Sequence[Plan]) ->
         spread, residuals, "spread_given_rest", _spreads(residuals), of_halves
     )
     residuals = _with_targets(plan, residuals, "f_given_rest", _curves, halves)
-    fold = residuals.fold
-    if residuals.n_folds == 1:  # functions are learned from other parts of the tested rows
-        rng = stream(plan.seed, "functions", plan.repeat)
-        fold = in_parts(residuals.rows, plan.data.clusters, FEWEST_PARTS, rng)
+    fold = _parts(plan, residuals)
     found = [dict(one.arrays) for one in (residuals, *residuals.halves)]
     functions = directions(plan.data, residuals.rows, fold, found)
     full, *others = (
