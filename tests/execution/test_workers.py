@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,8 +16,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 import covaria
 from covaria.errors import InputError
+from covaria.execution.executors import Died, each
 from covaria.nuisance.engines import plain
-from covaria.nuisance.plan import Outcome
+from covaria.nuisance.fit import _or_dead
 from covaria.studies import pools
 
 HAS_PROC = Path("/proc/self/stat").exists()
@@ -90,21 +90,32 @@ def test_killed_without_a_word_no_worker_is_left(code, tmp_path):
 # --- learners whose process dies ----------------------------------------------------------------
 
 
-def outcomes(dies, monkeypatch):
-    """Return the failures of tasks one by one, of which some die, and how many were tried."""
-    tried = []
+class Deadly:
+    """An executor of one process, in which some items die; it notes those that were tried."""
 
-    def alone(_, task):
-        tried.append(task)
-        return Outcome(failure=plain.DIED if dies[task] else "")
+    def __init__(self, dies):
+        self.dies, self.tried = dies, []
 
-    monkeypatch.setattr(plain, "_alone", alone)
-    found = plain._one_by_one(SimpleNamespace(), list(range(len(dies))))
-    return [outcome.failure for outcome in found], len(tried)
+    def attempt(self, function, items, queue, *, alone):
+        while queue:
+            place = queue.pop(0)
+            self.tried += [place] if alone else []
+            if self.dies[place]:
+                return [place]
+            yield place, function(items[place])
+        return []
 
 
-def test_a_learner_that_dies_in_every_fit_is_tried_three_times(monkeypatch):
-    failures, tried = outcomes([True] * 500, monkeypatch)
+def fitted(dies):
+    """Return what is said of tasks of which some die, and how many were tried by themselves."""
+    executor = Deadly(dies)
+    found = dict(each(executor, str, range(len(dies)), most_deaths=plain.MOST_DEATHS))
+    said = [_or_dead(found[at]) if isinstance(found[at], Died) else None for at in range(len(dies))]
+    return [one.outcomes[0].failure if one else "" for one in said], len(executor.tried)
+
+
+def test_a_learner_that_dies_in_every_fit_is_tried_three_times():
+    failures, tried = fitted([True] * 500)
     assert tried == plain.MOST_DEATHS == 3
     assert failures[:3] == [plain.DIED] * 3
     assert set(failures[3:]) == {
@@ -112,10 +123,9 @@ def test_a_learner_that_dies_in_every_fit_is_tried_three_times(monkeypatch):
     }
 
 
-def test_a_fit_that_survives_starts_the_count_again(monkeypatch):
+def test_a_fit_that_survives_starts_the_count_again():
     dies = [True, True, False] * 20
-    failures, tried = outcomes(dies, monkeypatch)
-    assert tried == 60
+    failures, _ = fitted(dies)
     assert [failure == plain.DIED for failure in failures] == dies
 
 
@@ -146,23 +156,13 @@ def test_one_fit_alone_does_not_bring_this_process_down():
 
 def test_a_cell_whose_tasks_all_die_is_given_up_and_another_is_not(monkeypatch):
     tasks = [(cell, repeat) for repeat in range(9) for cell in (0, 1)]
-    starts = []
-
-    def until_broken(works, queue, n_jobs, *, ahead):
-        """Do as processes do of which those that take a task of cell 0 die."""
-        starts.append(n_jobs)
-        while queue:
-            taken, queue[:] = queue[:ahead], queue[ahead:]
-            if any(cell == 0 for cell, _ in taken):
-                return taken
-            yield from (pools.Done(*task, (), 0.0) for task in taken)
-        return []
-
-    monkeypatch.setattr(pools, "_until_broken", until_broken)
-    found = list(pools.processes(2)({}, tasks))
+    executor = Deadly([cell == 0 for cell, _ in tasks])
+    executor.share = lambda value: None
+    monkeypatch.setattr(pools, "_run", lambda item: pools.Done(*item[1:], (), 0.0))
+    found = list(pools.run_tasks(executor, {}, tasks))
     assert sorted((done.cell, done.repeat) for done in found) == sorted(tasks)
     said = [done.failure for done in found if done.cell == 0]
     assert said.count(pools.DIED) == pools.MOST_IN_A_ROW
     assert said.count("not tried: 3 tasks in a row died") == 6
     assert {done.failure for done in found if done.cell == 1} == {""}
-    assert len(starts) < 10
+    assert len(executor.tried) < 10
