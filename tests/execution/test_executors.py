@@ -69,6 +69,7 @@ def eager(monkeypatch):
     monkeypatch.setattr(fit, "MANY_NUMBERS", 0)
     monkeypatch.setattr(fit, "WORTH_CALLING", 0)
     monkeypatch.setattr(fit, "SHORTEST", 0)
+    monkeypatch.setattr(fit, "SHORT", 0)
 
 
 def test_the_default_uses_both_workers_and_has_the_bytes_of_one(eager):

@@ -101,7 +101,7 @@ def test_the_default_on_dask_is_many_tasks_on_both_workers_and_the_table_goes_on
     client, monkeypatch
 ):
     client.wait_for_workers(2, timeout=60)
-    for name in ("MANY_NUMBERS", "WORTH_CALLING", "SHORTEST"):
+    for name in ("MANY_NUMBERS", "WORTH_CALLING", "SHORTEST", "SHORT"):
         monkeypatch.setattr(fit, name, 0)  # small as it is
     X, y = covaria.draw("linear", n_rows=100, seed=2)
     X, tables, scatter = X.iloc[:, :5], [], client.scatter

@@ -211,8 +211,8 @@ def _rows_of(plan: Plan, tasks: list[Task], outcome: Outcome) -> list[Array]:
 
 # --- in parts, on an executor -------------------------------------------------------------------
 
-# What takes fewer seconds is not worth sending.
-SHORTEST = 0.01
+# What takes fewer seconds is not worth sending, and what takes fewer than these not worth cutting.
+SHORTEST, SHORT = 0.002, 0.01
 # Workers are called for work of so many seconds; where nobody knows, of as many numbers seen.
 WORTH_CALLING, MANY_NUMBERS = 0.5, 1e7
 
@@ -309,7 +309,7 @@ def _cut(executor: Executor, whole: Part) -> list[Part]:
         seconds = pace * work
         is_long = executor.worked + seconds > WORTH_CALLING
     is_awake = executor.is_awake(wanted=whole.is_foreign or (is_long and bool(cut)))
-    if not is_awake or seconds < SHORTEST:
+    if not is_awake or seconds < SHORT:
         return [whole.of(whole.plan)]
     lanes = getattr(engine, "LANES", 1)
     return [whole.of(part) for part in parts_of(whole.plan, cut, executor.n_workers, lanes)]
@@ -320,7 +320,8 @@ def _fitted(executor: Executor, parts: list[Part]) -> Iterator[tuple[int, Fitted
     here = [at for at, part in enumerate(parts) if _stays(executor, part, len(parts))]
     for at in here:
         yield at, _here(executor, parts[at])
-    away = sorted(set(range(len(parts))) - set(here))
+    # The longest first, so that nobody waits long for the last.
+    away = sorted(set(range(len(parts))) - set(here), key=lambda at: -_guess(executor, parts[at]))
     for place, value in _sent(executor, [parts[at] for at in away]):
         part = parts[away[place]]
         if isinstance(value, Died):
@@ -330,9 +331,14 @@ def _fitted(executor: Executor, parts: list[Part]) -> Iterator[tuple[int, Fitted
 
 def _stays(executor: Executor, part: Part, count: int) -> bool:
     """Return whether a part is fitted in this process: a learner of ours, and soon done."""
-    seconds = executor.pace.get(part.kind, np.inf) * part.rows_learned
-    is_short = count == 1 or seconds < SHORTEST or not part.engine.cut_by(part.plan)
+    is_short = count == 1 or _guess(executor, part) < SHORTEST
+    is_short |= not part.engine.cut_by(part.plan)
     return not part.is_foreign and (is_short or not executor.is_awake(wanted=False))
+
+
+def _guess(executor: Executor, part: Part) -> float:
+    """Return how many seconds a part will take, by those of its kind."""
+    return executor.pace.get(part.kind, 1.0) * part.rows_learned
 
 
 def _here(executor: Executor, part: Part) -> Fitted:

@@ -17,13 +17,13 @@ from covaria.nuisance.plan import Plan, Task
 def parts_of(plan: Plan, cut: str, n_workers: int, lanes: int = 1) -> list[Plan]:
     """Return the plan as plans of a fold each, or of a part of it; features in whole lanes.
 
-    What all models of a fold share is made for each of its parts. So a fold has at most one for
-    each worker, and of many folds only the last are cut, for none to wait long for the end.
+    What all models of a fold share is made for each of its parts. So folds are cut only where they
+    do not share out evenly, each into one part for every worker.
     """
     folds = [list(tasks) for _, tasks in groupby(plan.tasks, key=lambda task: task.fold)]
     if not cut:
         return [plan]
-    n_whole = max(0, len(folds) - n_workers - len(folds) % n_workers)
+    n_whole = len(folds) - len(folds) % n_workers
     found: list[Plan] = []
     for at, tasks in enumerate(folds):
         parts = [tasks] if at < n_whole else _parts_of_fold(tasks, cut, n_workers, lanes)

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -88,8 +89,8 @@ def run(plan: Plan) -> list[Outcome]:
     report = _reporter(plan, len(outcomes))
     tasks = fast.tasks
     with one_thread():  # the same bits on any number of cores
-        for fold in range(len(plan.folds)):
-            outcomes |= _fit_fold(fast, fold, [t for t in tasks if t.fold == fold], report)
+        for fold, own in groupby(tasks, key=lambda task: task.fold):
+            outcomes |= _fit_fold(fast, fold, list(own), report)
     return [outcomes[task] for task in plan.tasks]
 
 
