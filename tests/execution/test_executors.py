@@ -2,6 +2,9 @@
 
 import json
 import os
+import time
+from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import joblib
@@ -12,6 +15,7 @@ from sklearn.linear_model import Ridge
 
 import covaria
 from covaria.assessment import prepare
+from covaria.execution import processes
 from covaria.execution.executors import Serial, each, in_order
 from covaria.execution.processes import Processes
 from covaria.execution.sharing import Shared, drop_file, from_file, to_file, unpacked
@@ -35,7 +39,7 @@ def numbers(result):
 
 
 class Noting(Processes):
-    """Processes that note who answered: this one, or others."""
+    """Processes that note who answered, and in which this one takes no more than the other."""
 
     def __init__(self, n_jobs):
         super().__init__(n_jobs)
@@ -63,6 +67,21 @@ class _Signed:
 _Signed.__module__ = "__main__"  # other processes cannot import a test
 
 
+def in_turn(take):
+    """Let this process take an item only after a worker took one: no clock decides who works."""
+    taken = Counter()
+
+    def taken_in_turn(feed, worker=None):
+        if worker is None and taken[feed, True] < taken[feed, False] + 1:
+            time.sleep(0.001)
+            return None
+        place = take(feed, worker)
+        taken[feed, worker is not None] += place is not None
+        return place
+
+    return taken_in_turn
+
+
 @pytest.fixture
 def eager(monkeypatch):
     """Let everything that can be cut be sent, though it is small."""
@@ -72,19 +91,16 @@ def eager(monkeypatch):
     monkeypatch.setattr(fit, "SHORT", 0)
 
 
-def test_the_default_uses_both_workers_and_has_the_bytes_of_one(eager):
+def test_the_default_uses_both_workers_and_has_the_bytes_of_one(eager, monkeypatch):
     job = prepare(*a_table())
     alone = job.run()
-    executor = Noting(2)
-    executor.is_awake(wanted=True)
-    executor._first.result()  # it is awake
-    both = job.run(executor=executor)
-    executor.close()
+    monkeypatch.setattr(processes._Feed, "take", in_turn(processes._Feed.take))
+    with closing(Noting(2)) as executor:
+        both = job.run(executor=executor)
     assert numbers(both) == numbers(alone)
     assert both.cost["models"].sum() == alone.cost["models"].sum()
-    here = np.array(executor.said) == os.getpid()
     assert len(set(executor.said)) == 2
-    assert 0.1 < here.mean() < 0.9
+    assert 0.1 < np.mean(np.array(executor.said) == os.getpid()) < 0.9
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
@@ -99,20 +115,22 @@ def test_more_jobs_give_the_bytes_of_one(learner, n_jobs, eager, monkeypatch):
 
 def test_processes_that_are_not_awake_yet_keep_nobody_waiting():
     executor = Processes(2)
-    executor._first = _Never()
+    executor._workers = [_Asleep()]
     assert list(in_order(each(executor, str, [1, 2, 3]))) == ["1", "2", "3"]
 
 
-class _Never:
-    def done(self):
-        return False
+class _Asleep:
+    is_gone = False
+
+    def feed(self, feed):
+        pass
 
 
 def test_a_short_run_starts_no_process(monkeypatch):
-    def never(self, *call):
+    def never():
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr(Processes, "_submit", never)
+    monkeypatch.setattr(processes, "hire", never)
     for learner in ("linear", "boosting(trees=5)"):
         covaria.assess(*a_table(60, 3), learner=learner, methods="gcm", n_jobs=2)
 

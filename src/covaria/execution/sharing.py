@@ -54,10 +54,14 @@ class Shared:
 
     def packed(self, task: Any) -> bytes:
         """Return a task as bytes, with names in the place of values that were sent."""
-        names = {key: name for key, (_, name) in self._sent.items()}
-        file = io.BytesIO()
-        _pickler()(file, names).dump(task)
-        return file.getvalue()
+        return packed(task, {key: name for key, (_, name) in self._sent.items()})
+
+
+def packed(task: Any, names: dict[int, Any] | None = None) -> bytes:
+    """Return anything as bytes, with names in the place of some things."""
+    file = io.BytesIO()
+    _pickler()(file, names or {}).dump(task)
+    return file.getvalue()
 
 
 @cache
@@ -161,6 +165,11 @@ def from_file(path: str) -> Any:
         arrays.append(part.toreadonly() if fixed else part)
         start = _round_up(start + length)
     return pickle.loads(made, buffers=arrays)
+
+
+def forget_files() -> None:
+    """Give back the memory of files that were read."""
+    from_file.cache_clear()
 
 
 def _round_up(size: int) -> int:
