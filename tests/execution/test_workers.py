@@ -308,6 +308,27 @@ def test_one_fit_alone_does_not_bring_this_process_down():
         covaria.assess(X, X["c0"], learner=Dies(), methods="loco", splits=0.5, n_jobs=2)
 
 
+class DiesAlways(Dies):
+    """A learner that takes its process along in every fit."""
+
+    def fit(self, X, y):
+        os._exit(3)
+
+
+DiesAlways.__module__ = "__main__"
+
+
+def test_a_learner_that_dies_in_every_fold_is_given_up_once_for_all_of_them(monkeypatch):
+    started = []
+    monkeypatch.setattr(
+        processes, "Worker", lambda: started.append(workers.Worker()) or started[-1]
+    )
+    X = np.random.default_rng(0).normal(size=(60, 6))
+    with pytest.raises(InputError, match="the learner's process died in 3 fits in a row"):
+        covaria.assess(X, X[:, 0], learner=DiesAlways(), methods="gcm", splits=5, n_jobs=2)
+    assert len(started) < 10  # of 60 fits
+
+
 def test_a_cell_whose_tasks_all_die_is_given_up_and_another_is_not(monkeypatch):
     tasks = [(cell, repeat) for repeat in range(9) for cell in (0, 1)]
     executor = Deadly([cell == 0 for cell, _ in tasks])

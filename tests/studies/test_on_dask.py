@@ -15,6 +15,7 @@ from sklearn.linear_model import LinearRegression
 
 import covaria
 from covaria.errors import InputError, StoreError
+from covaria.execution import clusters
 from covaria.execution.clusters import LOCAL
 from covaria.nuisance import fit
 from covaria.studies import pools
@@ -24,14 +25,13 @@ from covaria.tables.dataset import Dataset
 from tiny_study import TINY, exported
 
 distributed = pytest.importorskip("distributed", reason="needs pip install 'covaria[dask]'")
+dask = pytest.importorskip("dask")
 pytestmark = pytest.mark.filterwarnings("ignore")  # distributed's own remarks
 
 
 @pytest.fixture(scope="module")
 def client():
     """Return a client of a cluster of two processes on this machine."""
-    import dask
-
     with (
         warnings.catch_warnings(),
         dask.config.set(LOCAL),
@@ -199,6 +199,7 @@ def test_a_killed_scheduler_is_one_sentence_and_no_task_fails_for_it(tmp_path, f
     count, failures = stored(store)
     assert 3 <= count < 400
     assert not failures
+    assert dask.delayed(abs)(-3).compute() == 3  # the lost cluster is not what others compute on
 
 
 def deadly():
@@ -231,11 +232,20 @@ class Ends(LinearRegression):
         os._exit(3)
 
 
-def test_a_learner_that_ends_its_process_is_one_sentence_of_assess(client):
+def test_a_learner_that_ends_its_process_is_one_sentence_of_assess(client, monkeypatch):
     client.wait_for_workers(1, timeout=60)
     X, y = covaria.draw("linear", n_rows=60, seed=2)
+    came, outcomes = [], clusters.outcomes
+
+    def noted(*given):
+        for found in outcomes(*given):
+            came.append(found[1])
+            yield found
+
+    monkeypatch.setattr(clusters, "outcomes", noted)
     with pytest.raises(InputError, match=r"fails on Dask again and again: the process .* dies"):
         assess_on_dask(client, X, y, learner=Ends(), methods="gcm", splits=2)
+    assert came.count(clusters.DEAD) < 15  # of 80 fits: what has not begun is taken back
 
 
 def test_a_learner_that_leaves_fails_its_task_only(tmp_path):

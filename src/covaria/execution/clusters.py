@@ -8,7 +8,7 @@ import os
 import queue
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any
@@ -70,8 +70,8 @@ class Dask:
     ) -> Attempt:
         """Yield place and value of items; return those whose process died.
 
-        What the cluster lost stays in the queue. No item fails because the cluster did: that is a
-        sentence.
+        What the cluster lost, or had not begun when a process died, stays in the queue. No item
+        fails because the cluster did: that is a sentence.
         """
         now = queue[: 1 if alone else None]
         del queue[: len(now)]
@@ -164,7 +164,7 @@ def client_of(where: Any, n_jobs: int = 2) -> Iterator[Any]:
                 dashboard_address=None,
                 silence_logs=logging.CRITICAL,
             ) as cluster,
-            distributed.Client(cluster) as client,
+            distributed.Client(cluster, set_as_default=False) as client,
         ):
             try:
                 yield client
@@ -172,7 +172,7 @@ def client_of(where: Any, n_jobs: int = 2) -> Iterator[Any]:
                 _end(cluster)
         return
     try:
-        client = distributed.Client(where, timeout=5)
+        client = distributed.Client(where, timeout=5, set_as_default=False)
     except Exception as error:
         raise InputError(
             f"There is no Dask scheduler at {short(str(where))} ({type(error).__name__}). Check "
@@ -228,7 +228,21 @@ def outcomes(client: Any, calls: Mapping[Any, tuple[Any, ...]]) -> Iterator[tupl
         for future in found:
             if future in futures:
                 key = futures.pop(future)
-                yield key, *_outcome(client, future)
+                outcome, value = _outcome(client, future)
+                yield key, outcome, value
+                if outcome == DEAD:
+                    yield from (
+                        (futures.pop(one), LOST, None) for one in _recalled(client, futures)
+                    )
+
+
+def _recalled(client: Any, futures: Iterable[Any]) -> list[Any]:
+    """Return the futures that no worker has yet, and take them back: more may die of them."""
+    with _of_the_cluster():
+        begun = {key for keys in client.processing().values() for key in keys}
+        waiting = [one for one in futures if one.key not in begun and one.status == "pending"]
+        client.cancel(waiting)
+    return waiting
 
 
 def _outcome(client: Any, future: Any) -> tuple[str, Any]:

@@ -322,11 +322,32 @@ def _fitted(executor: Executor, parts: list[Part]) -> Iterator[tuple[int, Fitted
         yield at, _here(executor, parts[at])
     # The longest first, so that nobody waits long for the last.
     away = sorted(set(range(len(parts))) - set(here), key=lambda at: -_guess(executor, parts[at]))
-    for place, value in _sent(executor, [parts[at] for at in away]):
-        part = parts[away[place]]
+    yield from _sent(executor, parts, [at for at in away if not parts[at].is_foreign])
+    yield from _sent_apart(executor, parts, [at for at in away if parts[at].is_foreign])
+
+
+def _sent(executor: Executor, parts: list[Part], places: list[int]) -> Iterator[tuple[int, Fitted]]:
+    """Yield what workers made of some parts with learners of ours; what dies is fitted here."""
+    for place, value in _each(executor, [parts[at] for at in places]):
+        at = places[place]
+        yield at, _here(executor, parts[at]) if isinstance(value, Died) else value
+
+
+def _sent_apart(
+    executor: Executor, parts: list[Part], places: list[int]
+) -> Iterator[tuple[int, Fitted]]:
+    """Yield what workers made of some parts with learners that may bring their process down.
+
+    Once one does, every task of what is left is sent by itself.
+    """
+    left: list[int] = []
+    for place, value in _each(executor, [parts[at] for at in places], most_deaths=0):
         if isinstance(value, Died):
-            value = _one_by_one(executor, part) if part.is_foreign else _here(executor, part)
-        yield away[place], value
+            left.append(places[place])
+        else:
+            yield places[place], value
+    if left:
+        yield from zip(left, _one_by_one(executor, [parts[at] for at in left]), strict=True)
 
 
 def _stays(executor: Executor, part: Part, count: int) -> bool:
@@ -347,31 +368,40 @@ def _here(executor: Executor, part: Part) -> Fitted:
     return found
 
 
-def _sent(executor: Executor, parts: list[Part], **choices: Any) -> Iterator[tuple[int, Any]]:
+def _each(executor: Executor, parts: list[Part], **choices: Any) -> Iterator[tuple[int, Any]]:
     """Yield the place of each part and what workers made of it."""
     for part in parts:
         for value in (part.plan.data, part.plan.folds, part.plan.targets):
             if value is not None:
                 executor.share(value)
     try:
-        yield from each(executor, fit_part, parts, **({"most_deaths": 0} | choices))
+        yield from each(executor, fit_part, parts, **choices)
     except Unsendable as error:
         raise InputError(
             f"{parts[0].plan.learner} cannot be sent to other processes ({error}). Use n_jobs=1."
         ) from error
 
 
-def _one_by_one(executor: Executor, part: Part) -> Fitted:
-    """Return what comes of a part whose process died: each task has one of its own."""
-    tasks = part.plan.tasks
-    alone = [part.of(replace(part.plan, only=frozenset([task]))) for task in tasks]
-    found = dict(_sent(executor, alone, most_deaths=plain.MOST_DEATHS))
-    if executor.name == "Dask" and any(isinstance(value, Died) for value in found.values()):
-        raise InputError(
-            f"Fitting {short(str(part.plan.learner))} fails on Dask again and again: the process "
-            "that does it dies. Use another learner, or workers with more memory."
-        )
-    every = [_or_dead(found[at]) for at in range(len(tasks))]
+def _one_by_one(executor: Executor, parts: list[Part]) -> list[Fitted]:
+    """Return what comes of parts where each task is sent by itself."""
+    alone = [
+        part.of(replace(part.plan, only=frozenset([task])))
+        for part in parts
+        for task in part.plan.tasks
+    ]
+    found: dict[int, Any] = {}
+    for at, value in _each(executor, alone, most_deaths=plain.MOST_DEATHS):
+        if executor.name == "Dask" and isinstance(value, Died):
+            raise InputError(
+                f"Fitting {short(str(alone[at].plan.learner))} fails on Dask again and again: the "
+                "process that does it dies. Use another learner, or workers with more memory."
+            )
+        found[at] = _or_dead(value)
+    every = iter([found[at] for at in range(len(alone))])
+    return [_together([next(every) for _ in part.plan.tasks]) for part in parts]
+
+
+def _together(every: list[Fitted]) -> Fitted:
     return Fitted(
         [outcome for one in every for outcome in one.outcomes],
         tuple(row for one in every for row in one.cost),
