@@ -26,6 +26,9 @@ def test_a_cluster_of_ours_ends_with_the_call_and_a_client_that_was_given_stays(
         with pytest.raises(ValueError, match="No clients found"):
             distributed.default_client()  # what others compute is not sent there
         pids = list(ours.client.run(os.getpid).values())
+        (surroundings,) = ours.client.run(lambda: dict(os.environ)).values()
+        assert surroundings["OMP_NUM_THREADS"] == "1"
+        assert "MALLOC_TRIM_THRESHOLD_" not in surroundings  # slow
         with on_dask(ours.client) as given:
             assert given.client is ours.client
             assert given.n_workers == len(pids) == 1
