@@ -200,10 +200,21 @@ def _pid(_):
 _pid.__module__ = "__main__"
 
 
+NO_PROCESS = r"processes that n_jobs asks for cannot be started, or die at once\. Use n_jobs=1\."
+
+
 def test_processes_that_die_at_once_are_one_sentence(monkeypatch):
     monkeypatch.setattr(workers, "_command", lambda: [sys.executable, "-c", "raise SystemExit(3)"])
-    with pytest.raises(InputError, match=r"that n_jobs asks for die at once\. Use n_jobs=1"):
+    with pytest.raises(InputError, match=NO_PROCESS):
         answers(str, [1, 2])
+
+
+def test_processes_that_cannot_be_started_are_one_sentence_or_done_without(monkeypatch):
+    monkeypatch.setattr(workers, "_command", lambda: ["/no/such/python"])
+    with pytest.raises(InputError, match=NO_PROCESS):
+        answers(str, [1, 2])
+    monkeypatch.setattr(processes, "hire", workers.Worker)
+    assert not Processes(2).is_awake(wanted=True)
 
 
 def test_processes_that_die_at_once_are_done_without(monkeypatch):

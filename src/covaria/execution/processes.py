@@ -94,11 +94,16 @@ class Processes:
         gone = [worker for worker in self._workers if worker.is_gone]
         self._workers = [worker for worker in self._workers if not worker.is_gone]
         self._false_starts += sum(not worker.is_ready for worker in gone)
-        if self._false_starts < MOST_FALSE_STARTS:
-            start = Worker if self.apart else hire
-            self._workers += [start() for _ in range(wanted - len(self._workers))]
-        elif self.apart and not self._workers:
-            raise InputError("The processes that n_jobs asks for die at once. Use n_jobs=1.")
+        while len(self._workers) < wanted and self._false_starts < MOST_FALSE_STARTS:
+            try:
+                self._workers.append(Worker() if self.apart else hire())
+            except OSError:  # there may be no more processes, or no memory
+                self._false_starts += 1
+        if self.apart and not self._workers and self._false_starts >= MOST_FALSE_STARTS:
+            raise InputError(
+                "The processes that n_jobs asks for cannot be started, or die at once. Use "
+                "n_jobs=1."
+            )
 
 
 class _Feed:
