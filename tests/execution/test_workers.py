@@ -77,6 +77,7 @@ def wait_until(is_so, seconds=60):
 @pytest.mark.skipif(not HAS_PROC, reason="looks into /proc")
 @pytest.mark.parametrize("code", [ASSESS, STABILITY, STUDY], ids=["assess", "stability", "study"])
 def test_killed_without_a_word_no_worker_is_left(code, tmp_path):
+    code = "import os; from covaria.execution import sharing; sharing.MEMORY = os.getcwd()" + code
     started = subprocess.Popen(
         [sys.executable, "-c", code], start_new_session=True, cwd=tmp_path, stderr=subprocess.PIPE
     )
@@ -87,6 +88,7 @@ def test_killed_without_a_word_no_worker_is_left(code, tmp_path):
         os.kill(started.pid, signal.SIGKILL)
         started.wait()
         wait_until(lambda: not living(started.pid), seconds=30)
+        assert not list(tmp_path.glob("covaria-*"))
     finally:
         for process in living(started.pid):
             os.kill(process, signal.SIGKILL)
@@ -235,12 +237,12 @@ def test_processes_that_die_at_once_are_done_without(monkeypatch):
 def test_a_forked_process_leaves_the_workers_of_its_parent_alone():
     worker = workers.hire()
     workers.dismiss(worker)
-    mine = folder()
+    folder()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of later Pythons: there are threads
         child = os.fork()
     if child == 0:
-        os._exit(1 if workers._idle or workers._living or folder() == mine else 0)
+        os._exit(1 if workers._idle or workers._living or folder.cache_info().currsize else 0)
     assert os.waitpid(child, 0)[1] == 0
     assert workers.hire() is worker
     worker.end()

@@ -26,7 +26,7 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 IDLE = 300.0
 # So long may one take to leave by itself when this process ends.
 LEAVE = 2.0
-READY = b"ready"
+READY, FAREWELL = b"ready", b""
 
 
 class Gone(Exception):
@@ -80,7 +80,8 @@ class Worker:
 
     def leave(self) -> None:
         """Let the process end, which is idle."""
-        with suppress(OSError, ValueError):
+        with suppress(Gone, OSError):
+            _write(self._process.stdin, FAREWELL)
             self._process.stdin.close()  # type: ignore[union-attr]
 
     def wait(self, seconds: float) -> None:
@@ -135,8 +136,7 @@ def _group_of_its_own() -> dict[str, Any]:
 def _write(pipe: IO[bytes] | None, message: bytes) -> None:
     assert pipe is not None
     try:
-        pipe.write(len(message).to_bytes(8, "little"))
-        pipe.write(message)
+        pipe.write(len(message).to_bytes(8, "little") + message)
         pipe.flush()
     except (OSError, ValueError):
         raise Gone from None
@@ -229,14 +229,16 @@ if hasattr(os, "register_at_fork"):
 
 
 def serve(parent: int, folder: str) -> None:
-    """Answer what is asked, until nobody is there to ask."""
+    """Answer what is asked, until a farewell; who leaves without one has left the folder too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tasks, answers = _pipes()
     threading.Thread(target=_watch, args=(parent, folder), daemon=True).start()
-    with suppress(Gone):
+    try:
         _write(answers, READY)
-        while True:
-            _write(answers, _answer(_read(tasks)))
+        while (task := _read(tasks)) != FAREWELL:
+            _write(answers, _answer(task))
+    except Gone:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _pipes() -> tuple[IO[bytes], IO[bytes]]:
