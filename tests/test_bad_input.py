@@ -33,8 +33,6 @@ from covaria.errors import InputError
 from covaria.learners.estimators.wrapped import for_target
 from covaria.report import render, summarize
 
-pytestmark = pytest.mark.timeout(60)
-
 METHODS = ["gcm", "loco", "dropout", "permutation"]
 N = 60
 ROWS = np.arange(N)

@@ -12,6 +12,7 @@ import pytest
 
 import covaria
 from covaria.cli import app as cli
+from covaria.execution.processes import Processes
 
 RESULTS = Path(__file__).parent.parent / "results"
 STUDY = """
@@ -150,10 +151,14 @@ def test_a_draw_that_is_no_draw_is_made_again(tmp_path):
 
 
 def test_more_processes_than_tasks_are_not_started(folder, monkeypatch):
-    from covaria.studies import pools
+    from covaria.studies import runner
 
     asked = []
-    executor = pools._executor
-    monkeypatch.setattr(pools, "_executor", lambda w, n: asked.append(n) or executor(w, n))
+
+    def noted(n_jobs, **choices):
+        asked.append(n_jobs)
+        return Processes(n_jobs, **choices)
+
+    monkeypatch.setattr(runner, "Processes", noted)
     covaria.run_study("study.toml", store="new.sqlite", n_jobs=500)
     assert asked == [1]

@@ -35,6 +35,28 @@ long name, reference and needs: table, report, methods paragraph, pictures, comm
 **What happens between `fit_residuals` and `Result`?** `results/conclusion.py` reads top to bottom: scores, tests,
 corrections, findings.
 
+## Where it runs
+
+Below the plan there is one `Executor` (`execution/executors.py`) with three kinds: everything here, processes beside
+this one (`n_jobs`), a Dask cluster (`--dask`). Choosing learners, fitting, functions of features, halves, model noise and
+diagnostics all hand their plans to `nuisance/fit.run`, which cuts them into parts (`nuisance/parts.py`) and joins what
+comes back; stability and studies hand over whole runs. Nobody else knows where anything runs.
+
+- **The same bytes.** An engine says how its plans may be cut without a bit changing (`cut_by`): by features, by folds or
+  not at all. A test compares parts with the whole for every engine.
+- **The table goes once to each worker**: through a file in memory that all of them map, or Dask's scatter. A task is half
+  a kilobyte.
+- **Processes start only for work worth it**, half a second or more. Until they are awake the process that asked goes on
+  by itself; then it is one of the `n_jobs`, and they stay five minutes for the next call. Learners that are not ours
+  (scikit-learn's), stability and studies run in other processes only, which end with the call.
+- **Who dies is missed at once.** Each process has pipes of its own (`execution/workers.py`), so one that dies takes its
+  own task along and no other. That is tried again by itself; after three deaths in a row the rest of its kind is not
+  tried, and each feature says so. No process outlives the one that started it.
+- **A Dask cluster of ours ends with the call**, and is never what other code computes on; a client that is given stays
+  as it is.
+- **The cost adds up**: `result.cost` counts the same models for any number of jobs; with several, the seconds are those
+  of all workers together.
+
 ## Who imports whom
 
 Drawn from the imports themselves (`python tools/architecture.py`). Every arrow points down; `make lint` checks that, and

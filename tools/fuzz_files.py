@@ -12,7 +12,7 @@ import json
 import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ from numpy.random import Generator
 
 import covaria
 from covaria.cli import app as cli
-from covaria.studies import pools
+from covaria.execution.executors import Serial
+from covaria.studies import runner
 
 ROOT = Path(__file__).resolve().parent.parent
 # docs/cli.md: done, bad input, some fits failed, an extra is missing, cannot write.
@@ -283,7 +284,7 @@ def _may_be_long(given: Mutant) -> bool:
 @contextmanager
 def in_this_process() -> Iterator[None]:
     """Run a study's tasks here: to start processes takes longer than to read a file."""
-    with mock.patch.object(pools, "processes", return_value=pools.inline):
+    with mock.patch.object(runner, "_executor", return_value=nullcontext(Serial())):
         yield
 
 

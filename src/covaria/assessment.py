@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
@@ -12,8 +13,10 @@ from typing import Any
 from covaria.diagnostics.residual_checks import leftover
 from covaria.errors import InputError
 from covaria.execution.cost import Ledger
+from covaria.execution.executors import Executor
+from covaria.execution.processes import Processes
 from covaria.execution.threads import one_thread
-from covaria.learners import Learner, Prefit, get_learner
+from covaria.learners import Auto, Estimator, Learner, Prefit, get_learner
 from covaria.methods import NOT_PREFIT, PREFIT_METHODS, AnyMethod, Method, get_methods
 from covaria.nuisance.plan import Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
@@ -151,7 +154,11 @@ class Job:
         return self.data if self.options.paper else encoded(self.data)
 
     def plan(
-        self, repeat: int, progress: Progress | None = None, ledger: Ledger | None = None
+        self,
+        repeat: int,
+        progress: Progress | None = None,
+        ledger: Ledger | None = None,
+        executor: Executor | None = None,
     ) -> Plan:
         """Return what one cross-fit has to fit: each model once, for all methods."""
         given = self.learner if isinstance(self.learner, Prefit) else None
@@ -165,21 +172,31 @@ class Job:
             repeat=repeat,
             permutations=self.options.permutations,
             lazy=next((m.settings for m in self.methods if isinstance(m.settings, Lazy)), Lazy()),
-            n_jobs=self.n_jobs,
             progress=_continued(progress, repeat, self.options.repeats),
             ledger=ledger,
+            executor=executor,
             extrapolate=self.options.extrapolate in (True, "auto") and not self.options.in_sample,
         )
 
-    def run(self, progress: Progress | None = None) -> Result:
-        """Return the result, with what every stage cost."""
+    def run(self, progress: Progress | None = None, executor: Executor | None = None) -> Result:
+        """Return the result, with what every stage cost; an executor fits in other places."""
+        if executor is None and self.n_jobs != 1:
+            with closing(self.processes()) as beside:
+                return self.run(progress, beside)
         ledger = Ledger()
         with ledger.stage("prepare"):
             ledger.charge("checking the table", "", 0, self.seconds)
         with ledger.stage("plan"):
-            plans = [self.plan(repeat, progress, ledger) for repeat in range(self.options.repeats)]
+            repeats = range(self.options.repeats)
+            plans = [self.plan(repeat, progress, ledger, executor) for repeat in repeats]
         fitted = [fit_residuals(plan) for plan in plans]
         return self.conclude(plans[0], fitted)
+
+    def processes(self) -> Processes:
+        """Return this process and others beside it; only others where a learner is not ours."""
+        candidates = self.learner.candidates if isinstance(self.learner, Auto) else ()
+        foreign = any(isinstance(one, Estimator) for one in (self.learner, *candidates))
+        return Processes(self.n_jobs, apart=foreign)
 
     def conclude(self, plan: Plan, fitted: Sequence[Residuals]) -> Result:
         """Return the result of what the models of each repeat left over, the plan's first."""

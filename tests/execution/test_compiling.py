@@ -55,7 +55,8 @@ def test_where_the_disk_is_full_functions_are_compiled_in_memory(tmp_path, monke
 
 
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
-def test_compiled_code_whose_file_was_cut_short_is_compiled_anew(tmp_path, ending):
+def test_compiled_code_whose_file_was_cut_short_is_compiled_anew(tmp_path, ending, monkeypatch):
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", "")
     module = a_module(tmp_path)
     assert compiling.compiled(module.thrice)(2) == 6
     (kept,) = (tmp_path / "__pycache__").glob(f"*.{ending}")

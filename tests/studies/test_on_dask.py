@@ -15,23 +15,26 @@ from sklearn.linear_model import LinearRegression
 
 import covaria
 from covaria.errors import InputError, StoreError
+from covaria.execution import clusters
+from covaria.execution.clusters import LOCAL
+from covaria.nuisance import fit
 from covaria.studies import pools
 from covaria.studies.on_dask import assess_on_dask
 from covaria.studies.store import readable
+from covaria.tables.dataset import Dataset
 from tiny_study import TINY, exported
 
 distributed = pytest.importorskip("distributed", reason="needs pip install 'covaria[dask]'")
+dask = pytest.importorskip("dask")
 pytestmark = pytest.mark.filterwarnings("ignore")  # distributed's own remarks
 
 
 @pytest.fixture(scope="module")
 def client():
     """Return a client of a cluster of two processes on this machine."""
-    import dask
-
     with (
         warnings.catch_warnings(),
-        dask.config.set(pools.LOCAL),
+        dask.config.set(LOCAL),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
         ) as cluster,
@@ -63,9 +66,9 @@ def test_the_works_are_sent_once_and_results_come_one_by_one(tmp_path, client, m
     client.wait_for_workers(2, timeout=30)
     seen, sent, scatter = [], [], client.scatter
 
-    def counted(works, **choices):
-        sent.append(len(works))
-        return scatter(works, **choices)
+    def counted(values, **choices):
+        sent.extend(len(works) for works in values)
+        return scatter(values, **choices)
 
     monkeypatch.setattr(client, "scatter", counted)
     covaria.run_study(
@@ -94,17 +97,44 @@ def test_assess_on_dask_gives_the_table_of_assess(client, learner):
     assert there.about["fits"] == here.about["fits"]
 
 
+def test_the_default_on_dask_is_many_tasks_on_both_workers_and_the_table_goes_once(
+    client, monkeypatch
+):
+    client.wait_for_workers(2, timeout=60)
+    for name in ("MANY_NUMBERS", "WORTH_CALLING", "SHORTEST", "SHORT"):
+        monkeypatch.setattr(fit, name, 0)  # small as it is
+    X, y = covaria.draw("linear", n_rows=100, seed=2)
+    X, tables, scatter = X.iloc[:, :5], [], client.scatter
+
+    def counted(values, **choices):
+        tables.extend(value for value in values if isinstance(value, Dataset))
+        return scatter(values, **choices)
+
+    monkeypatch.setattr(client, "scatter", counted)
+    before = set(client.run(os.getpid).values())
+    there, here = assess_on_dask(client, X, y), covaria.assess(X, y)
+    assert_frame_equal(there.table, here.table)
+    assert there.cost["models"].sum() == here.cost["models"].sum()
+    assert len(tables) == 1
+    counts = client.run(lambda dask_worker: dask_worker.state.transition_counter)
+    assert len(before) == 2
+    assert min(counts.values()) > 100
+
+
 def test_assess_on_dask_outlives_a_killed_worker(client):
     client.wait_for_workers(2, timeout=30)
     X, y = covaria.draw("linear", n_rows=120, seed=2)
-    settings = {"learner": "linear", "methods": ["gcm"], "splits": 5, "repeats": 4}
+    settings = {"learner": LinearRegression(), "methods": ["gcm"], "splits": 5, "repeats": 4}
     pid = next(iter(client.run(os.getpid).values()))
+    killed = []
 
     def kill_one(done, total):
-        if done == 2:
+        if done < total and not killed:
             os.kill(pid, signal.SIGKILL)
+            killed.append(done)
 
     there = assess_on_dask(client, X, y, progress=kill_one, **settings)
+    assert killed
     assert_frame_equal(there.table, covaria.assess(X, y, **settings).table)
 
 
@@ -173,6 +203,7 @@ def test_a_killed_scheduler_is_one_sentence_and_no_task_fails_for_it(tmp_path, f
     count, failures = stored(store)
     assert 3 <= count < 400
     assert not failures
+    assert dask.delayed(abs)(-3).compute() == 3  # the lost cluster is not what others compute on
 
 
 def deadly():
@@ -205,11 +236,20 @@ class Ends(LinearRegression):
         os._exit(3)
 
 
-def test_a_learner_that_ends_its_process_is_one_sentence_of_assess(client):
+def test_a_learner_that_ends_its_process_is_one_sentence_of_assess(client, monkeypatch):
     client.wait_for_workers(1, timeout=60)
     X, y = covaria.draw("linear", n_rows=60, seed=2)
+    came, outcomes = [], clusters.outcomes
+
+    def noted(*given):
+        for found in outcomes(*given):
+            came.append(found[1])
+            yield found
+
+    monkeypatch.setattr(clusters, "outcomes", noted)
     with pytest.raises(InputError, match=r"fails on Dask again and again: the process .* dies"):
         assess_on_dask(client, X, y, learner=Ends(), methods="gcm", splits=2)
+    assert came.count(clusters.DEAD) < 15  # of 80 fits: what has not begun is taken back
 
 
 def test_a_learner_that_leaves_fails_its_task_only(tmp_path):

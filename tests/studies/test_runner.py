@@ -18,6 +18,7 @@ import pytest
 
 import covaria
 from covaria.errors import InputError, StoreError
+from covaria.execution.processes import Processes
 from covaria.studies import pools, runner
 from covaria.studies.grid import read_grid
 from covaria.studies.store import Store, readable, writable
@@ -329,7 +330,7 @@ def test_a_process_that_dies_costs_its_task_only():
     grid = read_grid({**TINY, "repeats": 1})
     works = {at: runner.Work.of(grid, at) for at in range(len(grid.cells))}
     died = []
-    for done in pools.processes(2)({**works, 1: _Deadly()}, grid.tasks):
+    for done in pools.run_tasks(Processes(2, apart=True), {**works, 1: _Deadly()}, grid.tasks):
         assert (done.failure == pools.DIED) == (done.cell == 1)
         died.append((done.cell, done.repeat))
     assert sorted(died) == sorted(grid.tasks)

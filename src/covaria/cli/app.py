@@ -419,7 +419,7 @@ def _run(
     if note := console.compile_note(plan):
         output.say(note)
     with console.progress_bar(hidden=output.quiet or output.as_json) as progress:
-        result = job.run(progress) if dask is None else _on_dask(job, dask, progress)
+        result = job.run(progress) if dask is None else _run_on_dask(job, dask, progress)
     about = replace(result.about, command=_command(), source=text_of(name))
     result = replace(result, about=about)
     if output.as_json:
@@ -434,10 +434,11 @@ def _run(
         raise typer.Exit(SOME_FAILED)
 
 
-def _on_dask(job: Job, where: str, progress: Progress | None) -> Result:
-    from covaria.studies.on_dask import run_on_dask
+def _run_on_dask(job: Job, where: str, progress: Progress | None) -> Result:
+    from covaria.execution.clusters import on_dask
 
-    return run_on_dask(job, where, progress)
+    with on_dask(where, max(2, job.n_jobs)) as executor:
+        return job.run(progress, executor)
 
 
 def _document(result: Result) -> dict[str, object]:

@@ -1,1 +1,1 @@
-"""Where work runs: threads, workers, compiled code, progress, interrupts."""
+"""Where work runs: here, in processes, on a cluster; compiled code, progress, interrupts."""

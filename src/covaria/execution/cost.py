@@ -21,13 +21,21 @@ OTHER = "everything else"
 
 @dataclass
 class Ledger:
-    """Models and seconds by (stage, purpose, learner)."""
+    """Models and seconds by (stage, purpose, learner).
+
+    Seconds are those of whoever fitted: several workers may have more than went by. `passed` are
+    the seconds of the clock that were charged to someone.
+    """
 
     rows: dict[tuple[str, str, str], tuple[int, float]] = field(default_factory=dict)
     current: str = ""
+    passed: float = 0.0
 
-    def charge(self, purpose: str, learner: str, models: int, seconds: float) -> None:
+    def charge(
+        self, purpose: str, learner: str, models: int, seconds: float, passed: float | None = None
+    ) -> None:
         """Add models and seconds to what the current stage cost."""
+        self.passed += seconds if passed is None else passed
         key = (self.current, purpose, learner)
         before, already = self.rows.get(key, (0, 0.0))
         self.rows[key] = (before + models, already + seconds)
@@ -35,19 +43,14 @@ class Ledger:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Charge to a stage what happens inside, and the time that nobody else charges."""
-        outer, charged, start = self.current, self.seconds, time.perf_counter()
+        outer, passed, start = self.current, self.passed, time.perf_counter()
         self.current = name
         try:
             yield
         finally:
             took = time.perf_counter() - start
-            self.charge(OTHER, "", 0, max(0.0, took - (self.seconds - charged)))
+            self.charge(OTHER, "", 0, max(0.0, took - (self.passed - passed)))
             self.current = outer
-
-    @property
-    def seconds(self) -> float:
-        """Return all seconds charged so far."""
-        return sum(seconds for _, seconds in self.rows.values())
 
     @property
     def models(self) -> int:

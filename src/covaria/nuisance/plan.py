@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from covaria.errors import InputError
 from covaria.execution.cost import Ledger
+from covaria.execution.executors import Executor
 from covaria.learners import Learner, Prefit
 from covaria.nuisance.splits import Fold
 from covaria.randomness import seed_of, stream
@@ -129,8 +130,8 @@ class Plan:
     `targets`, (rows, features), are predicted from the rest in the place of the features' own
     columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
     that serve in the place of the one named; `full` is a model of y on all columns that was fitted
-    elsewhere. What is fitted is charged to the `ledger`, under the plan's `purpose`. The `shelf`
-    is of all plans made from this one.
+    elsewhere. What is fitted is charged to the `ledger`, under the plan's `purpose`. The `executor`
+    says where; without one it is here. The `shelf` is of all plans made from this one.
     """
 
     data: Dataset
@@ -141,7 +142,6 @@ class Plan:
     repeat: int = 0
     permutations: int = 5
     lazy: Lazy = Lazy()
-    n_jobs: int = 1
     progress: Progress | None = field(default=None, compare=False)
     targets: Array | None = None
     only: frozenset[Task] | None = None
@@ -151,6 +151,7 @@ class Plan:
     purpose: str = "nuisance regressions"
     ledger: Ledger | None = field(default=None, compare=False, repr=False)
     shelf: Shelf = field(default_factory=lambda: Shelf(), compare=False, repr=False)
+    executor: Executor | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def tasks(self) -> list[Task]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
@@ -23,8 +24,9 @@ from numpy.typing import NDArray
 
 from covaria.assessment import WITHOUT_CHECKS, Job, assess, prepare
 from covaria.errors import InputError, NothingFitted, did_you_mean, listed, plural, short
+from covaria.execution.executors import Died, Unsendable, each, in_order
+from covaria.execution.processes import Processes
 from covaria.execution.threads import one_thread
-from covaria.execution.workers import in_processes
 from covaria.nuisance.plan import Progress
 from covaria.nuisance.splits import Fold, by_appearance, make_splits
 from covaria.options.checks import one_of, plain, reporter, shown, whole
@@ -232,22 +234,25 @@ def _runs(job: Job, samples: Sequence[Fold], scheme: str) -> Iterator[_Run]:
     tasks = [(job, rows, seed) for (rows, _), seed in zip(samples, seeds, strict=True)]
     if job.n_jobs == 1:
         with one_thread():  # the same bits as in a worker, which has one thread
-            yield from (_run(*task) for task in tasks)
+            yield from map(_run, tasks)
         return
-    from concurrent.futures.process import BrokenProcessPool
-    from pickle import PicklingError
+    with closing(Processes(job.n_jobs, apart=True)) as executor:
+        executor.share(job)
+        try:
+            for run in in_order(each(executor, _run, tasks, most_deaths=0)):
+                if isinstance(run, Died):
+                    raise Unsendable("a process that runs it died")
+                yield run
+        except Unsendable as error:
+            reason = short(str(error), 150).rstrip(".")
+            raise InputError(
+                f"{job.learner} cannot be run in other processes ({reason}). Use n_jobs=1."
+            ) from error
 
-    try:
-        yield from in_processes(_run, tasks, min(job.n_jobs, len(tasks)))
-    except (BrokenProcessPool, PicklingError) as error:
-        reason = short(str(error), 150).rstrip(".")
-        raise InputError(
-            f"{job.learner} cannot be run in other processes ({reason}). Use n_jobs=1."
-        ) from error
 
-
-def _run(job: Job, rows: Rows, seed: int) -> _Run:
-    """Return what is selected on these rows."""
+def _run(task: tuple[Job, Rows, int]) -> _Run:
+    """Return what is selected on some rows."""
+    job, rows, seed = task
     try:
         part = replace(
             job, data=part_of(job.data, rows), options=replace(job.options, seed=seed), n_jobs=1

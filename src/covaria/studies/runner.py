@@ -1,19 +1,25 @@
-"""Run a study, or what is left of it: tasks to a pool, results to the store one by one."""
+"""Run a study, or what is left of it: tasks to an executor, results to the store one by one."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from joblib import effective_n_jobs
+
 from covaria.errors import InputError, short
+from covaria.execution.clusters import on_dask
+from covaria.execution.executors import Executor, Serial
+from covaria.execution.processes import Processes
 from covaria.options.checks import jobs, reporter, shown, truth, whole
-from covaria.studies import pools
 from covaria.studies.code import Files, changed_lines
 from covaria.studies.grid import Grid, read_grid
+from covaria.studies.pools import Task, run_tasks
 from covaria.studies.results import Study
 from covaria.studies.store import Done, Store, readable, writable
 from covaria.studies.task import Work
@@ -82,10 +88,12 @@ def run_in_store(
     """Run what the store does not hold yet; `apart` keeps even one job out of this process."""
     grid = study if isinstance(study, Grid) else read_grid(study)
     first, progress = None if first is None else whole("first", first, 0), reporter(progress)
-    pool, new = _pool(n_jobs, dask, apart=apart), truth("new", new)
+    n_jobs, new = jobs(n_jobs, "jobs"), truth("new", new)
     with writable(store, new=new) as opened:
         _begin(opened, grid, shard)
-        run(opened, grid, pool, first=first, progress=progress)
+        most = min(effective_n_jobs(n_jobs), len(grid.tasks))
+        with _executor(most, dask, apart=apart or n_jobs != 1) as executor:
+            run(opened, grid, executor, first=first, progress=progress)
 
 
 def resume_study(store: str | Path, **choices: Any) -> Study:
@@ -102,7 +110,7 @@ def read_study(store: str | Path) -> Study:
 def run(
     store: Store,
     grid: Grid,
-    pool: pools.Pool,
+    executor: Executor,
     *,
     first: int | None = None,
     progress: Progress | None = None,
@@ -116,7 +124,7 @@ def run(
     if progress:
         progress(Standing(len(tasks), done, len(failed)))
     works = {cell: Work.of(grid, cell) for cell in sorted({cell for cell, _ in todo})}
-    for count, result in enumerate(pool(works, todo) if todo else (), start=1):
+    for count, result in enumerate(run_tasks(executor, works, todo), start=1):
         store.add(result)
         task = (result.cell, result.repeat)
         done += task not in before
@@ -127,14 +135,20 @@ def run(
             progress(Standing(len(tasks), done, len(failed), count))
 
 
-def _pool(n_jobs: int, dask: object, *, apart: bool = False) -> pools.Pool:
-    n_jobs = jobs(n_jobs, "jobs")
+@contextmanager
+def _executor(n_jobs: int, dask: object, *, apart: bool = False) -> Iterator[Executor]:
+    """Yield where the tasks run; this process is for the store alone."""
     if dask is not None:
-        return pools.dask(dask, n_jobs)
-    return pools.inline if n_jobs == 1 and not apart else pools.processes(n_jobs)
+        with on_dask(dask, n_jobs) as cluster:
+            yield cluster
+    elif n_jobs == 1 and not apart:
+        yield Serial()
+    else:
+        with closing(Processes(n_jobs, apart=True)) as processes:
+            yield processes
 
 
-def _shard_of(grid: Grid, shard: tuple[int, int], first: int | None = None) -> list[pools.Task]:
+def _shard_of(grid: Grid, shard: tuple[int, int], first: int | None = None) -> list[Task]:
     part, parts = shard
     mine = grid.tasks[part - 1 :: parts]
     return [task for task in mine if first is None or task[1] < first]

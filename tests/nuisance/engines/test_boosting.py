@@ -215,17 +215,6 @@ def test_more_rows_than_numpy_sums_in_one_go():
     assert_same(plan, tolerance=0.0)
 
 
-@pytest.mark.parametrize("n_splits", [1, 3])
-def test_more_threads_give_the_same_bits(n_splits):
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(100, 40))
-    table, learner = (X, X[:, 0] + rng.normal(size=100)), Boosting(trees=10, splits=n_splits)
-    plans = [a_plan(table, learner, n_jobs=jobs) for jobs in (1, 2)]
-    one, two = (by_task(plan, boosting.run(plan)) for plan in plans)
-    for a, b in zip(one, two, strict=True):
-        np.testing.assert_array_equal(a.prediction, b.prediction)
-
-
 def test_rows_in_any_order_and_tested_rows_that_were_learned_from():
     X, y = a_table()
     rng = np.random.default_rng(2)

@@ -51,10 +51,9 @@ def table(n=90, seed=0):
 
 
 def plan_of(X, y, learner, splits=3, needs=ALL, **options):
-    n_jobs = options.pop("n_jobs", 1)
     data = Dataset.from_table(X, y, **options)
     folds = make_splits(data, splits, 0)
-    return Plan(data, learner, folds, frozenset(needs), permutations=2, n_jobs=n_jobs)
+    return Plan(data, learner, folds, frozenset(needs), permutations=2)
 
 
 def check_equal(plan, apart):
@@ -154,18 +153,6 @@ def test_rows_too_close_for_float32_are_fitted_plainly(learner, apart):
 )
 def test_settings_are_heeded(learner):
     check_equal(plan_of(*table(60), learner), 2e-6)
-
-
-@pytest.mark.parametrize("learner", [Kernel(), RIDGE])
-@pytest.mark.parametrize("splits", [3, "none"])
-def test_more_jobs_give_the_same_bits(learner, splits):
-    X, y = table(80)
-    one, two = (kernel.run(plan_of(X, y, learner, splits, n_jobs=n)) for n in (1, 2))
-    for a, b in zip(one, two, strict=True):
-        assert_array_equal(a.prediction, b.prediction)
-        if a.dropped is not None:
-            assert_array_equal(a.dropped, b.dropped)
-            assert_array_equal(a.permuted, b.permuted)
 
 
 @pytest.mark.parametrize("n_columns", [1, 3])

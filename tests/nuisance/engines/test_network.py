@@ -169,13 +169,6 @@ def test_a_loss_beyond_all_bounds_is_reported_as_plain_does():
     assert difference(outcomes, plain.run(plan)) == 0
 
 
-@pytest.mark.parametrize("n_classes", [0, 3])
-def test_more_jobs_give_the_same_bits(n_classes):
-    X, y = numbers()
-    plan = plan_of(X, classes(y, n_classes), splits=3)
-    assert difference(network.run(plan), network.run(replace(plan, n_jobs=2))) == 0
-
-
 def test_progress_and_seconds_are_told():
     told = []
     X, y = numbers()

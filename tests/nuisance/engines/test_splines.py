@@ -183,14 +183,6 @@ def test_a_long_table_goes_through_in_parts(df, small_data, monkeypatch):
         assert np.abs(one.prediction - other.prediction).max() < 1e-8
 
 
-@pytest.mark.parametrize("df", [4, "gcv"])
-def test_more_jobs_give_the_same_bits(df, small_data):
-    plan = planned(*small_data, df, splits=2)
-    for one, two in zip(splines.run(plan), splines.run(replace(plan, n_jobs=2)), strict=True):
-        assert np.array_equal(one.prediction, two.prediction)
-        assert np.array_equal(one.dropped, two.dropped)
-
-
 def park_miller(count):
     """Return the uniform numbers of the fixture's generator, which R and Python agree on."""
     state, numbers = 1, np.empty(count)

@@ -129,8 +129,13 @@ _COLUMN_SAMPLING: dict[str, dict[str, object]] = {
 
 def is_same_without_unused(model: object) -> bool:
     """Return whether a fitted booster, refitted without columns it never used, is the same."""
+    return hasattr(model, "feature_importances_") and looks_at_all_columns(model)
+
+
+def looks_at_all_columns(model: Any) -> bool:
+    """Return whether a model, fitted or not, is a booster all of whose trees see all columns."""
     sampling = _COLUMN_SAMPLING.get(type(model).__name__)
-    if sampling is None or not hasattr(model, "feature_importances_"):
+    if sampling is None:
         return False
     settings = cast(HasParams, model).get_params()
     return all(settings.get(name) in (None, usual) for name, usual in sampling.items())

@@ -11,7 +11,7 @@ import numpy as np
 from covaria.learners import Auto, Learner, Linear, Mean, Splines
 from covaria.learners.policy import AutoPolicy
 from covaria.nuisance.auto.rows import contest_folds
-from covaria.nuisance.fit import by_task, run
+from covaria.nuisance.fit import along, by_task, run
 from covaria.nuisance.plan import Array, Blend, Choices, Plan, Task
 from covaria.nuisance.splits import Fold
 from covaria.tables.dataset import Rows, of_all_classes
@@ -330,16 +330,9 @@ def leader_of(errors: dict[Learner, float]) -> Learner | None:
 
 def _predictions(plan: Plan, path: Sequence[Learner]) -> dict[Task, list[Array | None]]:
     """Return what each candidate of a path predicts; None where it failed."""
-    from covaria.nuisance.engines import boosting
-
     if len(path) > 1 and _is_quick(plan):
         counts = [learner.trees for learner in path]  # type: ignore[attr-defined]
-        start = time.perf_counter()
-        along = boosting.along(plan, counts)
-        if plan.ledger:
-            models = sum(plan.models(task) for task in along)
-            plan.ledger.charge(plan.purpose, path[-1].name, models, time.perf_counter() - start)
-        return {task: list(found) for task, found in along.items()}
+        return {task: list(found) for task, found in along(plan, counts).items()}
     every: dict[Task, list[Array | None]] = {task: [] for task in plan.tasks}
     for learner in path:
         one = replace(plan, learner=learner)

@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from covaria.execution.compiling import has_numba
@@ -62,6 +60,11 @@ def supports(plan: Plan) -> bool:
         return False
     owned = [f.columns for f in plan.data.features if f.columns]
     return all(columns[-1] - columns[0] == len(columns) - 1 for columns in owned)
+
+
+def cut_by(plan: Plan) -> str:
+    """Return how a plan may be cut: models grow side by side, each by itself."""
+    return "features"
 
 
 def run(plan: Plan) -> Iterator[Outcome]:
@@ -124,7 +127,7 @@ def _or_plain(plan: Plan, tasks: list[Task], found: list[Outcome]) -> list[Outco
 
 
 def _jobs(grounds: Grounds, tasks: dict[str, list[Task]]) -> list[Callable[[], Job]]:
-    """Return what makes the jobs of a fold: models that fit into memory and keep threads busy."""
+    """Return what makes the jobs of a fold: models that fit into memory."""
     y_tasks = tasks.get("y_given_all", []) + tasks.get("y_given_rest", [])
     shares = _shares(grounds, tasks.get("x_given_rest", []))
     n_models = len(y_tasks) + sum(len(share) for share in shares)
@@ -135,10 +138,9 @@ def _jobs(grounds: Grounds, tasks: dict[str, list[Task]]) -> list[Callable[[], J
 
 
 def _shares(grounds: Grounds, tasks: list[Task]) -> list[list[Task]]:
-    """Return the tasks in parts that fit into memory, one for each thread if that fills lanes."""
+    """Return the tasks in parts that fit into memory."""
     n_models = sum(grounds.plan.models(task) for task in tasks)
-    threads = min(effective_n_jobs(grounds.plan.n_jobs), n_models // grounds.lanes)
-    n_parts = max(1, threads, -(-n_models // grounds.most_models))
+    n_parts = max(1, -(-n_models // grounds.most_models))
     # A part whose last block of models is full wastes no lanes.
     size = max(1, -(-len(tasks) // (n_parts * grounds.lanes))) * grounds.lanes
     return [tasks[first : first + size] for first in range(0, len(tasks), size)]
@@ -148,17 +150,12 @@ def _run_jobs(
     plan: Plan, fold: int, jobs: Sequence[Callable[[], Job]]
 ) -> list[dict[str, list[Outcome]]]:
     """Return the outcomes of jobs that have nothing to do with each other."""
-    threads, done = effective_n_jobs(plan.n_jobs), sum(task.fold < fold for task in plan.tasks)
+    done = sum(task.fold < fold for task in plan.tasks)
     more = sum(task.fold == fold for task in plan.tasks)
-    if threads == 1 or len(jobs) == 1:
-        found = []
-        for i, job in enumerate(jobs):
-            first, last = (done + more * part // len(jobs) for part in (i, i + 1))
-            found.append(job().run(partial(_report, plan, first, last - first)))
-        return found
-    with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(lambda job: job().run(_silent), jobs))
-    _report(plan, done, more)
+    found = []
+    for i, job in enumerate(jobs):
+        first, last = (done + more * part // len(jobs) for part in (i, i + 1))
+        found.append(job().run(partial(_report, plan, first, last - first)))
     return found
 
 

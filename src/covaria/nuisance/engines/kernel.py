@@ -13,15 +13,13 @@ kernel of the support vectors serves every feature and shuffle (`kernel_nodes`).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from queue import SimpleQueue
-from typing import NamedTuple, TypeVar
+from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.spatial.distance import cdist, pdist
 
@@ -50,12 +48,10 @@ from covaria.nuisance.engines.kernel_solver import (
 from covaria.nuisance.plan import Array, Outcome, Plan, Task
 from covaria.tables.dataset import Dataset, Rows
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-# Kernels are held whole, in all threads together: 28,000 rows for support vectors, 20,000 for
-# ridge, which takes no more. Machines of more support vectors are left to libsvm and its cache.
-MOST_BYTES = 3.2e9
+# Kernels are held whole: 28,000 rows for support vectors, 20,000 for ridge, which takes no more.
+# Machines of more support vectors are left to libsvm and its cache. Workers have one each, of
+# 10,000 rows at most.
+MOST_BYTES, MOST_BYTES_BESIDE = 3.2e9, 8e8
 # Distances between training rows, and from test rows, are kept while they take no more than this
 # (11,000 rows). Beyond, each model computes those it needs: nine columns cost a tenth more.
 MOST_BYTES_OF_DISTANCES = 5e8
@@ -79,6 +75,12 @@ def supports(plan: Plan) -> bool:
     return has_room and has_way and plan.data.X.shape[1] > 0 and bool(_fast_needs(plan))
 
 
+def cut_by(plan: Plan) -> str:
+    """Return how a plan may be cut: the models of a feature share a kernel, which takes room."""
+    most = max(len(train) for train, _ in plan.folds)
+    return "features" if 8 * most**2 <= MOST_BYTES_BESIDE else ""
+
+
 def run(plan: Plan) -> list[Outcome]:
     """Return the outcome of every task, in the order of the plan."""
     fast = replace(plan, needs=_fast_needs(plan))
@@ -86,9 +88,9 @@ def run(plan: Plan) -> list[Outcome]:
     outcomes = dict(zip(slow.tasks, plain.run(slow), strict=True)) if slow.needs else {}
     report = _reporter(plan, len(outcomes))
     tasks = fast.tasks
-    with one_thread():  # the same bits for any number of threads
-        for fold in range(len(plan.folds)):
-            outcomes |= _fit_fold(fast, fold, [t for t in tasks if t.fold == fold], report)
+    with one_thread():  # the same bits on any number of cores
+        for fold, own in groupby(tasks, key=lambda task: task.fold):
+            outcomes |= _fit_fold(fast, fold, list(own), report)
     return [outcomes[task] for task in plan.tasks]
 
 
@@ -403,11 +405,12 @@ def _fit_fold(
         by_feature.setdefault(task.feature, []).append(task)
     space = Space.of(plan, fold)
     job = FoldJob(plan, fold, by_feature, space, _y(plan, space))
-    desks = [Workspace(space) for _ in range(_n_threads(plan, space))]
+    work = Workspace(space)
     shared = time.perf_counter() - begin
-    outcomes = {task: _fit_full(job, task, desks) for task in by_feature.pop(-1, [])}
+    outcomes = {task: _fit_full(job, task, work) for task in by_feature.pop(-1, [])}
     report(len(outcomes))
-    for some in _in_threads(partial(_fit_feature, job), by_feature, desks):
+    for feature in by_feature:
+        some = _fit_feature(job, feature, work)
         outcomes |= some
         report(len(some))
     return {
@@ -416,48 +419,19 @@ def _fit_fold(
     }
 
 
-def _n_threads(plan: Plan, space: Space) -> int:
-    """Return how many threads may work: each has a kernel of its own in memory."""
-    each = (_kernel_type(space.machine)().nbytes + 4) * len(space.rows) ** 2
-    most = max(1, int(MOST_BYTES / each))
-    return min(int(effective_n_jobs(plan.n_jobs)), plan.data.n_features, most)
-
-
-def _in_threads(
-    function: Callable[[Item, Workspace], Result], items: Iterable[Item], desks: list[Workspace]
-) -> Iterator[Result]:
-    """Yield a function's results in the order of the items, each with a free workspace."""
-    free: SimpleQueue[Workspace] = SimpleQueue()
-    for desk in desks:
-        free.put(desk)
-
-    def borrowing(item: Item) -> Result:
-        desk = free.get()
-        try:
-            return function(item, desk)
-        finally:
-            free.put(desk)
-
-    if len(desks) == 1:
-        yield from map(borrowing, items)
-        return
-    with ThreadPoolExecutor(len(desks)) as pool:
-        yield from pool.map(borrowing, items)
-
-
-def _fit_full(job: FoldJob, task: Task, desks: list[Workspace]) -> Outcome:
+def _fit_full(job: FoldJob, task: Task, work: Workspace) -> Outcome:
     """Return the outcome of y on all columns."""
     begin = time.perf_counter()
     columns = job.columns(task.feature)
-    model = _fit_model(job.space, columns, job.y, desks[0])
+    model = _fit_model(job.space, columns, job.y, work)
     if model is None:
         return plain.fit_task(job.plan, task)
-    answers = _answers(job.space, model, columns, desks[0])
+    answers = _answers(job.space, model, columns, work)
     prediction = _prediction(job, answers)
     fitted = time.perf_counter()
-    dropped = _losses(job, model, answers, "y_dropped", desks)
+    dropped = _losses(job, model, answers, "y_dropped", work)
     middle = time.perf_counter()
-    permuted = _losses(job, model, answers, "y_permuted", desks)
+    permuted = _losses(job, model, answers, "y_permuted", work)
     seconds = (fitted - begin, middle - fitted, time.perf_counter() - middle)
     return Outcome(prediction, dropped, permuted, *seconds)
 
@@ -547,9 +521,7 @@ class Block:
         )
 
 
-def _losses(
-    job: FoldJob, model: Model, answers: Array, need: str, desks: list[Workspace]
-) -> Array | None:
+def _losses(job: FoldJob, model: Model, answers: Array, need: str, work: Workspace) -> Array | None:
     """Return the loss of each test row and feature with the feature at its mean, or permuted."""
     if need not in job.plan.needs:
         return None
@@ -560,11 +532,9 @@ def _losses(
         swap = Swap(space.test, np.array(job.plan.shuffles(job.fold)))
     losses = np.empty((n_rows, job.data.n_features))
     for rows in space.blocks:
-        block = Block.of(job, model, answers, rows, swap, desks[0])
-        groups = _groups(job, block)
-        found = _in_threads(partial(_group_losses, job, block), groups, desks)
-        for group, part in zip(groups, found, strict=True):
-            losses[rows, group.features] = part
+        block = Block.of(job, model, answers, rows, swap, work)
+        for group in _groups(job, block):
+            losses[rows, group.features] = _group_losses(job, block, group, work)
     return losses
 
 

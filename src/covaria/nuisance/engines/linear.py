@@ -48,6 +48,14 @@ def supports(plan: Plan) -> bool:
     return isinstance(plan.learner, Linear)
 
 
+def cut_by(plan: Plan) -> str:
+    """Return how a plan may be cut: not, but for models of classes, which are fitted one by one.
+
+    A plan of all features is fitted in another way than one of some, so it stays whole.
+    """
+    return "features" if plan.data.classes and plan.only is not None else ""
+
+
 def run(plan: Plan) -> list[Outcome]:
     """Return the outcome of every task, in the order of the plan."""
     return run_by_fold(plan, LinearFold.of)

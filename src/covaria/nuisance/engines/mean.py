@@ -14,6 +14,11 @@ def supports(plan: Plan) -> bool:
     return plan.needs <= SERVED
 
 
+def cut_by(plan: Plan) -> str:
+    """Return how a plan may be cut: it is not worth it."""
+    return ""
+
+
 def run(plan: Plan) -> list[Outcome]:
     """Return the outcome of every task, in the order of the plan."""
     outcomes = [_outcome(plan, task) for task in plan.tasks]

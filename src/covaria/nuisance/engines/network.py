@@ -11,17 +11,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401  (np.dot in numba; threads can be limited once loaded)
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import softmax
 
@@ -36,8 +32,6 @@ from covaria.nuisance.plan import Array, Outcome, Plan, Task
 from covaria.tables.dataset import Rows
 
 Widths = NDArray[np.int64]
-# What hands tasks out: the builtin `map`, or that of a pool of threads.
-Map = Callable[[Callable[[Task], Outcome | None], list[Task]], Iterable[Outcome | None]]
 
 
 def supports(plan: Plan) -> bool:
@@ -45,37 +39,30 @@ def supports(plan: Plan) -> bool:
     return isinstance(plan.learner, Network) and "y_direction" not in plan.needs
 
 
+def cut_by(plan: Plan) -> str:
+    """Return how a plan may be cut: every network learns by itself."""
+    return "features"
+
+
 def run(plan: Plan) -> list[Outcome]:
     """Return the outcome of every task, in the order of the plan."""
     tasks = plan.tasks
     outcomes: list[Outcome] = []
-    with _side_by_side(plan.n_jobs) as mapping:
-        for task, outcome in zip(tasks, _outcomes(plan, tasks, mapping), strict=True):
+    with one_thread():  # the same bits on any number of cores
+        for task, outcome in zip(tasks, _outcomes(plan, tasks), strict=True):
             outcomes.append(outcome or plain.fit_task(plan, task))
             if plan.progress:
                 plan.progress(len(outcomes), len(tasks))
     return outcomes
 
 
-@contextmanager
-def _side_by_side(n_jobs: int) -> Iterator[Map]:
-    """Return a `map` over as many threads as asked for; BLAS itself gets one, for the same bits."""
-    workers = effective_n_jobs(n_jobs)
-    with one_thread():
-        if workers == 1:
-            yield map
-            return
-        with ThreadPoolExecutor(workers) as pool:
-            yield pool.map
-
-
-def _outcomes(plan: Plan, tasks: list[Task], mapping: Map) -> Iterator[Outcome | None]:
+def _outcomes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome | None]:
     for fold, same in groupby(tasks, key=lambda task: task.fold):
         of_fold = list(same)
         start = time.perf_counter()
         shared = Shared.of(plan, fold)
         share = (time.perf_counter() - start) / len(of_fold)
-        yield from mapping(partial(_outcome, plan, shared, share), of_fold)
+        yield from (_outcome(plan, shared, share, task) for task in of_fold)
 
 
 # --- one step of training, compiled -------------------------------------------------------------

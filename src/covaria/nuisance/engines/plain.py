@@ -1,4 +1,4 @@
-"""The plain engine: a fresh model for every task, in any number of processes.
+"""The plain engine: a fresh model for every task.
 
 It is the reference for every other engine and the home of any estimator. A task never raises:
 what goes wrong in a fit becomes the reason on that task's outcome.
@@ -14,11 +14,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from covaria.errors import InputError
 from covaria.execution.threads import one_thread
-from covaria.execution.workers import in_processes
-from covaria.learners import Fit, Prefit
+from covaria.learners import Boosting, Estimator, Fit, Learner, Mean, Prefit, Surfaces
 from covaria.learners.estimators import Model, as_targets
+from covaria.learners.estimators.wrapped import looks_at_all_columns
 from covaria.nuisance.plan import Array, Outcome, Plan, Task
 from covaria.tables.dataset import Rows, as_slice
 
@@ -31,6 +30,20 @@ AT_ONCE = 50_000
 DIED = "the learner's process died"
 # A process takes seconds to start again; a learner that dies in every fit gets no more.
 MOST_DEATHS = 3
+NOT_TRIED = f"{DIED} in {MOST_DEATHS} fits in a row, so this was not tried"
+
+
+def cut_by(plan: Plan) -> str:
+    """Return how a plan may be cut: a full model may spare others of y, the rest stand alone."""
+    has_full = any(task.need == "y_given_all" for task in plan.tasks)
+    return "needs" if has_full and _may_spare(plan.learner) else "features"
+
+
+def _may_spare(learner: Learner) -> bool:
+    """Return whether a model may say which columns it never used (`used_`)."""
+    if isinstance(learner, Estimator):
+        return looks_at_all_columns(learner.y)
+    return isinstance(learner, (Boosting, Mean, Surfaces))
 
 
 def run(plan: Plan) -> list[Outcome]:
@@ -53,60 +66,10 @@ def run(plan: Plan) -> list[Outcome]:
 
 def _fit_all(plan: Plan, tasks: list[Task], done: dict[Task, Outcome]) -> None:
     """Put the outcome of every task into `done` and tell how far it is."""
-    for task, outcome in zip(tasks, _outcomes(plan, tasks), strict=True):
-        done[task] = outcome
+    for task in tasks:
+        done[task] = fit_task(plan, task)
         if plan.progress:
             plan.progress(len(done), len(plan.tasks))
-
-
-def _outcomes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
-    if plan.n_jobs == 1 or not tasks:
-        yield from (fit_task(plan, task) for task in tasks)
-        return
-    from concurrent.futures.process import BrokenProcessPool
-    from pickle import PicklingError
-
-    shared = replace(plan, progress=None, ledger=None)
-    done = 0
-    try:
-        for outcome in _in_processes(shared, tasks):
-            done += 1
-            yield outcome
-    except BrokenProcessPool:
-        # A learner that kills its process takes the whole pool along: go on one by one.
-        yield from _one_by_one(shared, tasks[done:])
-    except PicklingError as error:
-        raise InputError(
-            f"{plan.learner} cannot be sent to other processes ({error}). Use n_jobs=1."
-        ) from error
-
-
-def _in_processes(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
-    # One process would be this one, which a learner may bring down.
-    n_jobs = min(plan.n_jobs, max(2, len(tasks)))
-    return in_processes(fit_task, ((plan, task) for task in tasks), n_jobs)
-
-
-def _one_by_one(plan: Plan, tasks: list[Task]) -> Iterator[Outcome]:
-    """Yield the outcome of every task; the rest is not tried once so many in a row have died."""
-    in_a_row = 0
-    for task in tasks:
-        if in_a_row == MOST_DEATHS:
-            yield Outcome(failure=f"{DIED} in {MOST_DEATHS} fits in a row, so this was not tried")
-            continue
-        outcome = _alone(plan, task)
-        in_a_row = in_a_row + 1 if outcome.failure == DIED else 0
-        yield outcome
-
-
-def _alone(plan: Plan, task: Task) -> Outcome:
-    """Return the outcome of a task in a process of its own, or that the process died."""
-    from concurrent.futures.process import BrokenProcessPool
-
-    try:
-        return next(_in_processes(plan, [task]))
-    except BrokenProcessPool:
-        return Outcome(failure=DIED)
 
 
 def fit_task(plan: Plan, task: Task) -> Outcome:

@@ -64,6 +64,12 @@ def supports(plan: Plan) -> bool:
     return not isinstance(df, tuple) or len(df) == plan.data.X.shape[1]
 
 
+def cut_by(plan: Plan) -> str:
+    """Return how a plan may be cut: at fixed df all models of a fold come from one matrix."""
+    assert isinstance(plan.learner, Splines)
+    return "features" if plan.learner.df == "gcv" else "folds"
+
+
 def run(plan: Plan) -> list[Outcome]:
     """Return the outcome of every task, in the order of the plan."""
     assert isinstance(plan.learner, Splines)

@@ -30,6 +30,11 @@ def supports(plan: Plan) -> bool:
     return True
 
 
+def cut_by(plan: Plan) -> str:
+    """Return how a plan may be cut: the model of y on all columns spares others of y."""
+    return "needs"
+
+
 def run(plan: Plan) -> list[Outcome]:
     """Return the outcome of every task, in the order of the plan."""
     found: dict[Task, Outcome] = {}
@@ -46,7 +51,7 @@ def _of_fold(plan: Plan, fold: int, tasks: list[Task]) -> dict[Task, Outcome]:
     train = plan.folds[fold][0]
     weights = None if plan.data.weights is None else plan.data.weights[train]
     learner = Prepared(table=Table(plan.inputs[train], weights))
-    shared = replace(plan, learner=learner, n_jobs=1, progress=None)
+    shared = replace(plan, learner=learner, progress=None)
     found = _spared(shared, tasks)
     part = replace(shared, only=frozenset(task for task in tasks if task not in found))
     return found | dict(zip(part.tasks, plain.run(part), strict=True))
