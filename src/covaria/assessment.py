@@ -18,10 +18,10 @@ from covaria.methods import AnyMethod, Method, get_methods
 from covaria.nuisance.plan import Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.splits import make_splits
-from covaria.options.checks import jobs, plain, reporter, truth
+from covaria.options.checks import jobs, plain, plain_all, reporter, truth
 from covaria.results.conclusion import Options, choose, conclude
 from covaria.results.result import Result
-from covaria.tables.dataset import Dataset
+from covaria.tables.dataset import Dataset, named_features
 from covaria.tables.encoding import encoded
 
 # For runs whose diagnostics nobody would see: on parts of the rows, in pipelines and studies.
@@ -39,6 +39,7 @@ def assess(
     splits: object = 5,
     paper: bool = False,
     groups: Mapping[str, Sequence[str]] | None = None,
+    features: Sequence[str] | None = None,
     sample_weight: object = None,
     clusters: object = None,
     task: str = "auto",
@@ -77,6 +78,9 @@ def assess(
         The paper's mode: in sample, two-sided, raw p < .05, one permutation.
     groups
         {"place": ["lat", "lon"]}: several columns tested as one feature.
+    features
+        ["price", "rooms"]: test these alone, each given all others; groups by their names. They
+        get the numbers of a run that tests all, but for the correction, which counts the tested.
     sample_weight, clusters
         An array each, or the name of a column of X; rows of a cluster stay in one fold and may
         depend on each other. Without clusters, copies of a row are one; range(len(y)) counts every
@@ -140,11 +144,18 @@ class Job:
     n_jobs: int = 1
     seconds: float = field(default=0.0, compare=False)  # that it took to check
     settings: Mapping[str, object] = field(default_factory=dict, compare=False)  # as asked for
+    asked: tuple[str, ...] | None = None  # the features to test, None for all
 
     @cached_property
     def encoded(self) -> Dataset:
         """Return the table that models see, the same for all repeats."""
-        return self.data if self.options.paper else encoded(self.data)
+        data = self.data if self.options.paper else encoded(self.data)
+        return data if self.asked is None else data.testing(self.asked)
+
+    @property
+    def names(self) -> list[str]:
+        """Return the features that are tested."""
+        return self.data.names if self.asked is None else list(self.asked)
 
     def plan(
         self, repeat: int, progress: Progress | None = None, ledger: Ledger | None = None
@@ -180,7 +191,7 @@ class Job:
         ledger = plan.ledger or Ledger()
         with one_thread():  # the same bits on any number of cores
             with ledger.stage("select without a test"):
-                chosen = choose(self.methods, self.data, self.options.seed)
+                chosen = choose(self.methods, self.data, self.options.seed, self.names)
                 for name, one in chosen.items():
                     ledger.charge(name, "", 0, one.seconds)
             with ledger.stage("diagnose"):
@@ -200,6 +211,7 @@ def prepare(
     methods: str | Sequence[str] = "default",
     paper: bool = False,
     groups: Mapping[str, Sequence[str]] | None = None,
+    features: Sequence[str] | None = None,
     sample_weight: object = None,
     clusters: object = None,
     task: str = "auto",
@@ -209,7 +221,8 @@ def prepare(
     """Return a run with everything checked, or raise a sentence that says what to mend."""
     start = time.perf_counter()
     asked = {"learner": learner, "methods": methods, "paper": paper, "groups": groups,
-             "sample_weight": sample_weight, "clusters": clusters, "task": task}  # fmt: skip
+             "features": plain_all(features), "sample_weight": sample_weight,
+             "clusters": clusters, "task": task}  # fmt: skip
     settings = {name: plain(value) for name, value in (defaults() | asked | choices).items()}
     chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
@@ -224,7 +237,8 @@ def prepare(
     chosen = get_methods(
         methods, validity=options.validity, paper=options.paper, in_sample=options.in_sample
     )
-    job = Job(data, chosen_learner, chosen, options, n_jobs)
+    names = None if features is None else named_features(features, data, groups)
+    job = Job(data, chosen_learner, chosen, options, n_jobs, asked=names)
     _check(job)
     return replace(job, seconds=time.perf_counter() - start, settings=settings)
 

@@ -29,6 +29,7 @@ from covaria.cli.options import (
     AsJson,
     Clusters,
     Drop,
+    Features,
     Groups,
     Jobs,
     LearnerName,
@@ -40,6 +41,7 @@ from covaria.cli.options import (
     Target,
     Task,
     Weights,
+    read_features,
     read_splits,
 )
 from covaria.errors import InputError, Interrupted, MissingExtra, StoreError, text_of, visible
@@ -195,6 +197,7 @@ def assess(
     splits: Splits = "5",
     paper: Annotated[bool, typer.Option("--paper", help="The paper's mode: in sample.")] = False,
     groups: Groups = None,
+    features: Features = "",
     drop: Drop = "",
     weights: Weights = None,
     clusters: Clusters = None,
@@ -234,6 +237,7 @@ def assess(
         "splits": read_splits(splits),
         "paper": paper,
         "groups": read_groups(groups),
+        "features": read_features(features),
         "sample_weight": weights,
         "clusters": clusters,
         "task": task,

@@ -62,13 +62,23 @@ def wanted_of(plan: Plan, kappa: Array) -> frozenset[Task]:
     The latter are cheap, and tell of the noise in models. Where nothing is extrapolated all of the
     first fold do too.
     """
-    wanted = []
+    wanted, alone = [], not (kappa.any() or _others_may(plan))
     for task in replace(plan, needs=PRODUCT).tasks:
         is_plain = not any(one.name not in UNBIASED for one, _ in plan.blend(task))
-        is_first = task.fold == 0 and not kappa.any()
+        is_first = task.fold == 0 and alone
         if is_plain or is_first or kappa[task.fold, task.feature] > 0:
             wanted.append(task)
     return frozenset(wanted)
+
+
+def _others_may(plan: Plan) -> bool:
+    """Return whether features that are not tested would be extrapolated, as far as y tells.
+
+    Their own learners are not known: nobody asked for them.
+    """
+    if not plan.data.others or plan.choices is None or not may_extrapolate(plan):
+        return False
+    return any(not {one.name for one, _ in blend} <= UNBIASED for blend in plan.choices.y)
 
 
 def least_favourable(
@@ -95,13 +105,17 @@ def least_favourable(
 def kappas(plan: Plan, n_features: int) -> Array:
     """Return κ for each fold and feature: 0 where a learner has no systematic error."""
     found = np.zeros((len(plan.folds), n_features))
-    shortest = min(len(train) for train, _ in plan.folds)
-    if plan.choices is None or not plan.extrapolate or shortest < 2 * FEWEST_ROWS:
+    if plan.choices is None or not may_extrapolate(plan):
         return found
     for k in range(len(plan.folds)):
         for j in plan.choices.x[k]:
             found[k, j] = KAPPA * _is_biased(plan.choices, k, j)
     return found
+
+
+def may_extrapolate(plan: Plan) -> bool:
+    """Return whether halves are asked for, and have rows enough."""
+    return plan.extrapolate and min(len(train) for train, _ in plan.folds) >= 2 * FEWEST_ROWS
 
 
 def _is_biased(choices: Choices, fold: int, feature: int) -> bool:

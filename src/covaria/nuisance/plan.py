@@ -215,6 +215,11 @@ class Plan:
         """Return the columns Lazy-VI holds at their mean: each feature's in turn, then none."""
         return [*(feature.columns for feature in self.data.features), ()]
 
+    @property
+    def not_held(self) -> list[tuple[int, ...]]:
+        """Return the columns of features that are not tested."""
+        return [feature.columns for feature in self.data.others]
+
     def references(self, fold: int) -> Array:
         """Return other values of the columns: quantiles, or rows where a feature owns several."""
         train = self.folds[fold][0]

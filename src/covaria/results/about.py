@@ -51,6 +51,7 @@ class About(Mapping[str, Any]):
     fits: dict[str, int]
     seconds: dict[str, float]
     versions: dict[str, str]
+    n_others: int = 0  # features that were not tested
     command: str = ""
     source: str = ""
     other: dict[str, object] = field(default_factory=dict)  # what only another version knows of
@@ -85,4 +86,4 @@ class About(Mapping[str, Any]):
 
 
 NAMES = tuple(part.name for part in fields(About) if part.name != "other")
-REQUIRED = frozenset(NAMES) - {"command", "source"}
+REQUIRED = frozenset(NAMES) - {"n_others", "command", "source"}

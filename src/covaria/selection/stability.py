@@ -257,7 +257,7 @@ def _run(job: Job, rows: Rows, seed: int) -> _Run:
         result, nothing = error.result, str(error)
     except InputError as error:
         raise InputError(f"On a part of {plural(len(rows), 'row')}: {error}") from None
-    table, n_features = result.table, job.data.n_features
+    table, n_features = result.table, len(job.names)
     selected = table["selected"].to_numpy(dtype=bool).reshape(-1, n_features)
     p_values = table["p_value"].to_numpy(dtype=float).reshape(-1, n_features)
     tested = [
@@ -415,18 +415,18 @@ def _concluded(job: Job, rule: Rule, samples: Sequence[Fold], runs: Sequence[_Ru
     """Return how often each feature was selected, and what that is worth."""
     import pandas as pd
 
-    data, notes = job.data, tuple(_notes(job, runs))
+    names, notes = job.names, tuple(_notes(job, runs))
     chosen = {m: np.array([run.selected[m] for run in runs]) for m in runs[0].selected}
     tables, expected, rates = [], {}, []
     for method, flags in chosen.items():
         times = flags.sum(axis=0)
         frequency = times / rule.count
-        columns = {"method": method, "feature": data.names, "times": times}
+        columns = {"method": method, "feature": names, "times": times}
         tables.append(
             pd.DataFrame({**columns, "frequency": frequency, "selected": times >= rule.needed})
         )
         q = float(flags.sum(axis=1).mean())
-        expected[method] = _expected_false(rule, q, data.n_features, _level(job, runs, method))
+        expected[method] = _expected_false(rule, q, len(names), _level(job, runs, method))
         rates.append(_in_words(rule, method, expected[method], q))
     return Stability(
         table=pd.concat(tables, ignore_index=True),
@@ -480,7 +480,7 @@ def _about(job: Job, rule: Rule, samples: Sequence[Fold]) -> dict[str, object]:
         "target": job.data.target,
         "task": job.data.task,
         "n_rows": job.data.n_rows,
-        "n_features": job.data.n_features,
+        "n_features": len(job.names),
         "rows_per_part": min(len(rows) for rows, _ in samples),
         "learner": job.learner.settings(),
         "learner_text": str(job.learner),
