@@ -177,7 +177,6 @@ def test_a_constant_feature_alone_is_constant(homes):
 def test_stability_counts_those_asked_for(homes):
     X, y = homes
     given = {"learner": "linear", "methods": "gcm,lasso", "seed": 2}
-    X = X.drop(columns="town")
     some = covaria.stability(X, y, features=["kind", "rooms"], correction="none", **given)
     every = covaria.stability(X, y, correction="none", **given)
     wanted = every.table[every.table["feature"].isin(["kind", "rooms"])].reset_index(drop=True)
@@ -212,7 +211,6 @@ def test_a_selector_keeps_none_that_was_not_asked_for(homes):
 
 def test_a_stability_selector_keeps_none_that_was_not_asked_for(homes):
     X, y = homes
-    X = X.drop(columns="town")
     selector = covaria.StabilitySelector("gcm", learner="linear", features=["lat", "rooms"])
     selector.fit(X, y)
     assert selector.get_feature_names_out().tolist() == ["rooms"]

@@ -293,6 +293,7 @@ def part_of(data: Dataset, rows: Rows) -> Dataset:
         weights=_weights(data, rows),
         clusters=_clusters(data, rows),
         frame=None if data.frame is None else data.frame.at_rows(rows),
+        levels=tuple(replace(one, code=one.code[rows]) for one in data.levels),
     )
 
 
