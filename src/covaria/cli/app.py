@@ -20,6 +20,7 @@ from covaria.cli import complete as cli_complete
 from covaria.cli import config as cli_config
 from covaria.cli import datasets as cli_datasets
 from covaria.cli import efficiency as cli_efficiency
+from covaria.cli import independence as cli_independence
 from covaria.cli import paper as cli_paper
 from covaria.cli import report as cli_report
 from covaria.cli import stability as cli_stability
@@ -456,6 +457,7 @@ cli_paper.register(app)
 cli_datasets.register(app)
 cli_stability.register(app)
 cli_report.register(app)
+cli_independence.register(app)
 
 
 def _listing(rows: list[dict[str, str]], as_json: bool) -> None:
