@@ -10,11 +10,12 @@ from functools import cache, cached_property
 from typing import Any
 
 from covaria.diagnostics.residual_checks import leftover
-from covaria.errors import InputError
+from covaria.errors import InputError, short
 from covaria.execution.cost import Ledger
 from covaria.execution.threads import one_thread
 from covaria.learners import Learner, get_learner
-from covaria.methods import AnyMethod, Method, get_methods
+from covaria.methods import AnyMethod, Chooser, Method, get_methods
+from covaria.nuisance.given import Elsewhere, Given
 from covaria.nuisance.plan import Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.splits import make_splits
@@ -53,6 +54,7 @@ def assess(
     permutations: int = 5,
     check: bool = True,
     extrapolate: str | bool = "auto",
+    predictions: Mapping[str, object] | None = None,
     seed: int = 0,
     n_jobs: int = 1,
     progress: Progress | None = None,
@@ -106,6 +108,10 @@ def assess(
         Whether a finding has to hold for products of residuals as with endless rows, too, told
         from models that learned from half of them: where y follows what the others tell of x_j,
         both regressions shrink it alike. "auto" does so with learner="auto".
+    predictions
+        {"y|rest": {"price": array}, "x|rest": {"price": array}, "y|all": array}: out-of-fold
+        predictions of every row that were made elsewhere, in the place of a learner. What they name
+        is tested, by gcm, and by loco with "y|all".
     seed, n_jobs, progress
         Same seed, same numbers, for any number of processes; a function of (done, total).
 
@@ -145,6 +151,7 @@ class Job:
     seconds: float = field(default=0.0, compare=False)  # that it took to check
     settings: Mapping[str, object] = field(default_factory=dict, compare=False)  # as asked for
     asked: tuple[str, ...] | None = None  # the features to test, None for all
+    given: Given | None = None  # predictions made elsewhere
 
     @cached_property
     def encoded(self) -> Dataset:
@@ -174,6 +181,7 @@ class Job:
             progress=_continued(progress, repeat, self.options.repeats),
             ledger=ledger,
             extrapolate=self.options.extrapolate in (True, "auto") and not self.options.in_sample,
+            given=self.given,
         )
 
     def run(self, progress: Progress | None = None) -> Result:
@@ -215,6 +223,7 @@ def prepare(
     sample_weight: object = None,
     clusters: object = None,
     task: str = "auto",
+    predictions: Mapping[str, object] | None = None,
     n_jobs: int = 1,
     **choices: Any,
 ) -> Job:
@@ -222,7 +231,7 @@ def prepare(
     start = time.perf_counter()
     asked = {"learner": learner, "methods": methods, "paper": paper, "groups": groups,
              "features": plain_all(features), "sample_weight": sample_weight,
-             "clusters": clusters, "task": task}  # fmt: skip
+             "clusters": clusters, "task": task, "predictions": predictions}  # fmt: skip
     settings = {name: plain(value) for name, value in (defaults() | asked | choices).items()}
     chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
@@ -239,8 +248,41 @@ def prepare(
     )
     names = None if features is None else named_features(features, data, groups)
     job = Job(data, chosen_learner, chosen, options, n_jobs, asked=names)
+    if predictions is not None:
+        job = _without_fits(job, Given.of(predictions, data), is_default=_is_default(methods))
     _check(job)
     return replace(job, seconds=time.perf_counter() - start, settings=settings)
+
+
+def _is_default(methods: object) -> bool:
+    return isinstance(methods, str) and methods == "default"
+
+
+def _without_fits(job: Job, given: Given, *, is_default: bool) -> Job:
+    """Return the job with predictions in the place of a learner, or raise what is missing."""
+    if job.learner != get_learner("auto"):
+        raise InputError("predictions take the place of a learner. Leave out learner.")
+    if job.options.repeats > 1:
+        raise InputError("repeats draws new folds, and predictions have theirs. Use repeats=1.")
+    methods = list(job.methods)
+    if is_default:
+        every = get_methods(["gcm", "loco"], validity=job.options.validity)
+        methods = [method for method in every if given.needs.issuperset(method.needs)]
+    for method in methods or get_methods("gcm"):
+        if not given.needs.issuperset(method.needs) or isinstance(method, Chooser):
+            raise InputError(
+                f"{method.name} cannot be had from these predictions: gcm takes 'y|rest' and "
+                "'x|rest', loco 'y|rest' and 'y|all', and others take a learner."
+            )
+    needs = frozenset(need for method in methods for need in method.needs)
+    known = given.features(needs)
+    for name in job.asked or ():
+        if name not in known:
+            raise InputError(f"predictions has not all of '{short(name)}' that the tests take.")
+    asked = job.asked or tuple(name for name in job.names if name in known)
+    if not asked:
+        raise InputError("predictions has no feature with both 'y|rest' and 'x|rest'.")
+    return replace(job, learner=Elsewhere(), methods=methods, asked=asked, given=given)
 
 
 def _continued(progress: Progress | None, repeat: int, repeats: int) -> Progress | None:

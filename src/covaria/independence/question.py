@@ -22,7 +22,7 @@ from covaria.results.findings import Finding, texts
 from covaria.results.result import Line, Result, describe_effect, describe_p
 
 # Of `assess`, what the question itself settles.
-SETTLED = ("X", "y", "features", "groups", "correction", "top", "alpha", "task")
+SETTLED = ("X", "y", "features", "groups", "correction", "top", "alpha", "task", "predictions")
 MATTERS, CANNOT_TELL = "matters", "cannot tell"
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from covaria.errors import InputError
 from covaria.execution.cost import Ledger
 from covaria.learners import Learner
+from covaria.nuisance.given import Given
 from covaria.nuisance.splits import Fold
 from covaria.randomness import seed_of, stream
 from covaria.tables.dataset import Dataset, Rows
@@ -121,7 +122,8 @@ class Plan:
 
     `targets`, (rows, features), are predicted from the rest in the place of the features' own
     columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
-    that serve in the place of the one named. What is fitted is charged to the `ledger`, under the
+    that serve in the place of the one named, `given` predictions that were made elsewhere. What is
+    fitted is charged to the `ledger`, under the
     plan's `purpose`.
     """
 
@@ -141,6 +143,7 @@ class Plan:
     extrapolate: bool = False
     purpose: str = "nuisance regressions"
     ledger: Ledger | None = field(default=None, compare=False, repr=False)
+    given: Given | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def tasks(self) -> list[Task]:

@@ -200,7 +200,7 @@ def check_options(
     options: Mapping[str, object], own: Sequence[str] = ("methods", "learner")
 ) -> None:
     """Raise a sentence where `assess` has no such option, but for those in `own`."""
-    named = ("X", "y", "methods", "learner")
+    named = ("X", "y", "methods", "learner", "predictions")  # the last are of the whole table
     known = [*own, *(name for name in inspect.signature(assess).parameters if name not in named)]
     for name in options:
         if name not in known:
