@@ -37,6 +37,7 @@ from covaria.tables.dataset import Dataset
 if TYPE_CHECKING:
     from covaria import datasets
     from covaria.efficiencies import theory
+    from covaria.independence.question import Independence, independence_test
     from covaria.selection.selectors import Selector, StabilitySelector
     from covaria.studies.runner import run_study
 
@@ -45,6 +46,7 @@ __version__ = "0.1.0"
 __all__ = [
     "METHODS",
     "Dataset",
+    "Independence",
     "InputError",
     "MissingExtra",
     "Model",
@@ -61,6 +63,7 @@ __all__ = [
     "draw",
     "efficiency",
     "fit_residuals",
+    "independence_test",
     "interactions",
     "learners",
     "negligible",
@@ -91,6 +94,10 @@ def __getattr__(name: str) -> Any:
         from covaria.selection import selectors as selector
 
         return getattr(selector, name)
+    if name in ("Independence", "independence_test"):
+        from covaria.independence import question
+
+        return getattr(question, name)
     if name == "run_study":
         from covaria.studies.runner import run_study
 

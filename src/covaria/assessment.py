@@ -11,20 +11,28 @@ from functools import cache, cached_property
 from typing import Any
 
 from covaria.diagnostics.residual_checks import leftover
-from covaria.errors import InputError
+from covaria.errors import InputError, short
 from covaria.execution.cost import Ledger
 from covaria.execution.executors import Executor
 from covaria.execution.processes import Processes
 from covaria.execution.threads import one_thread
 from covaria.learners import Auto, Estimator, Learner, Prefit, get_learner
-from covaria.methods import NOT_PREFIT, PREFIT_METHODS, AnyMethod, Method, get_methods
+from covaria.methods import (
+    NOT_PREFIT,
+    PREFIT_METHODS,
+    AnyMethod,
+    Chooser,
+    Method,
+    get_methods,
+)
+from covaria.nuisance.given import Elsewhere, Given
 from covaria.nuisance.plan import Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.splits import make_splits
-from covaria.options.checks import jobs, plain, reporter, truth
+from covaria.options.checks import jobs, plain, plain_all, reporter, truth
 from covaria.results.conclusion import Options, choose, conclude
 from covaria.results.result import Result
-from covaria.tables.dataset import Dataset
+from covaria.tables.dataset import Dataset, named_features
 from covaria.tables.encoding import encoded
 
 # For runs whose diagnostics nobody would see: on parts of the rows, in pipelines and studies.
@@ -42,6 +50,7 @@ def assess(
     splits: object = 5,
     paper: bool = False,
     groups: Mapping[str, Sequence[str]] | None = None,
+    features: Sequence[str] | None = None,
     sample_weight: object = None,
     clusters: object = None,
     task: str = "auto",
@@ -56,6 +65,7 @@ def assess(
     check: bool = True,
     extrapolate: str | bool = "auto",
     effect: str | None = None,
+    predictions: Mapping[str, object] | None = None,
     seed: int = 0,
     n_jobs: int = 1,
     progress: Progress | None = None,
@@ -81,6 +91,9 @@ def assess(
         The paper's mode: in sample, two-sided, raw p < .05, one permutation.
     groups
         {"place": ["lat", "lon"]}: several columns tested as one feature.
+    features
+        ["price", "rooms"]: test these alone, each given all others; groups by their names. They
+        get the numbers of a run that tests all, but for the correction, which counts the tested.
     sample_weight, clusters
         An array each, or the name of a column of X; rows of a cluster stay in one fold and may
         depend on each other. Without clusters, copies of a row are one; range(len(y)) counts every
@@ -109,6 +122,10 @@ def assess(
     effect
         "plm": the effects of GCM are the coefficients θ in y = θ x_j + g(others), in units of y per
         unit of x_j, with their standard errors in `effect_error`; None: partial correlations.
+    predictions
+        {"y|rest": {"price": array}, "x|rest": {"price": array}, "y|all": array}: out-of-fold
+        predictions of every row that were made elsewhere, in the place of a learner. What they name
+        is tested, by gcm, and by loco with "y|all".
     seed, n_jobs, progress
         Same seed, same numbers, for any number of processes; a function of (done, total).
 
@@ -147,11 +164,19 @@ class Job:
     n_jobs: int = 1
     seconds: float = field(default=0.0, compare=False)  # that it took to check
     settings: Mapping[str, object] = field(default_factory=dict, compare=False)  # as asked for
+    asked: tuple[str, ...] | None = None  # the features to test, None for all
+    given: Given | None = None  # predictions made elsewhere
 
     @cached_property
     def encoded(self) -> Dataset:
         """Return the table that models see, the same for all repeats."""
-        return self.data if self.options.paper else encoded(self.data)
+        data = self.data if self.options.paper else encoded(self.data)
+        return data if self.asked is None else data.testing(self.asked)
+
+    @property
+    def names(self) -> list[str]:
+        """Return the features that are tested."""
+        return self.data.names if self.asked is None else list(self.asked)
 
     def plan(
         self,
@@ -176,6 +201,7 @@ class Job:
             ledger=ledger,
             executor=executor,
             extrapolate=self.options.extrapolate in (True, "auto") and not self.options.in_sample,
+            given=self.given,
         )
 
     def run(self, progress: Progress | None = None, executor: Executor | None = None) -> Result:
@@ -203,7 +229,7 @@ class Job:
         ledger = plan.ledger or Ledger()
         with one_thread():  # the same bits on any number of cores
             with ledger.stage("select without a test"):
-                chosen = choose(self.methods, self.data, self.options.seed)
+                chosen = choose(self.methods, self.data, self.options.seed, self.names)
                 for name, one in chosen.items():
                     ledger.charge(name, "", 0, one.seconds)
             with ledger.stage("diagnose"):
@@ -223,16 +249,19 @@ def prepare(
     methods: str | Sequence[str] = "default",
     paper: bool = False,
     groups: Mapping[str, Sequence[str]] | None = None,
+    features: Sequence[str] | None = None,
     sample_weight: object = None,
     clusters: object = None,
     task: str = "auto",
+    predictions: Mapping[str, object] | None = None,
     n_jobs: int = 1,
     **choices: Any,
 ) -> Job:
     """Return a run with everything checked, or raise a sentence that says what to mend."""
     start = time.perf_counter()
     asked = {"learner": learner, "methods": methods, "paper": paper, "groups": groups,
-             "sample_weight": sample_weight, "clusters": clusters, "task": task}  # fmt: skip
+             "features": plain_all(features), "sample_weight": sample_weight,
+             "clusters": clusters, "task": task, "predictions": predictions}  # fmt: skip
     settings = {name: plain(value) for name, value in (defaults() | asked | choices).items()}
     chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
@@ -249,9 +278,43 @@ def prepare(
     chosen = get_methods(
         methods, validity=options.validity, paper=options.paper, in_sample=options.in_sample
     )
-    job = Job(data, chosen_learner, chosen, options, n_jobs)
+    names = None if features is None else named_features(features, data, groups)
+    job = Job(data, chosen_learner, chosen, options, n_jobs, asked=names)
+    if predictions is not None:
+        job = _without_fits(job, Given.of(predictions, data), is_default=_is_default(methods))
     _check(job)
     return replace(job, seconds=time.perf_counter() - start, settings=settings)
+
+
+def _is_default(methods: object) -> bool:
+    return isinstance(methods, str) and methods == "default"
+
+
+def _without_fits(job: Job, given: Given, *, is_default: bool) -> Job:
+    """Return the job with predictions in the place of a learner, or raise what is missing."""
+    if job.learner != get_learner("auto"):
+        raise InputError("predictions take the place of a learner. Leave out learner.")
+    if job.options.repeats > 1:
+        raise InputError("repeats draws new folds, and predictions have theirs. Use repeats=1.")
+    methods = list(job.methods)
+    if is_default:
+        every = get_methods(["gcm", "loco"], validity=job.options.validity)
+        methods = [method for method in every if given.needs.issuperset(method.needs)]
+    for method in methods or get_methods("gcm"):
+        if not given.needs.issuperset(method.needs) or isinstance(method, Chooser):
+            raise InputError(
+                f"{method.name} cannot be had from these predictions: gcm takes 'y|rest' and "
+                "'x|rest', loco 'y|rest' and 'y|all', and others take a learner."
+            )
+    needs = frozenset(need for method in methods for need in method.needs)
+    known = given.features(needs)
+    for name in job.asked or ():
+        if name not in known:
+            raise InputError(f"predictions has not all of '{short(name)}' that the tests take.")
+    asked = job.asked or tuple(name for name in job.names if name in known)
+    if not asked:
+        raise InputError("predictions has no feature with both 'y|rest' and 'x|rest'.")
+    return replace(job, learner=Elsewhere(), methods=methods, asked=asked, given=given)
 
 
 def _continued(progress: Progress | None, repeat: int, repeats: int) -> Progress | None:

@@ -435,3 +435,11 @@ def test_the_linear_scenario_comes_out_stable():
     found = stability(X, y, **QUICK, correction="bonferroni")
     assert {f"x{j}" for j in range(3, 9)} <= set(found.selected["gcm"])
     assert set(found.selected["gcm"]) <= set(covaria.scenario("linear").support)
+
+
+def test_a_category_of_many_levels_is_cut_to_each_part():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
+    X["town"] = [f"t{at}" for at in rng.integers(0, 40, 200)]
+    found = covaria.stability(X, X["a"] + rng.normal(size=200), learner="linear", methods="gcm")
+    assert found.selected["gcm"] == ["a"]

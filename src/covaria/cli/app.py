@@ -20,6 +20,7 @@ from covaria.cli import complete as cli_complete
 from covaria.cli import config as cli_config
 from covaria.cli import datasets as cli_datasets
 from covaria.cli import efficiency as cli_efficiency
+from covaria.cli import independence as cli_independence
 from covaria.cli import paper as cli_paper
 from covaria.cli import report as cli_report
 from covaria.cli import stability as cli_stability
@@ -29,6 +30,7 @@ from covaria.cli.options import (
     AsJson,
     Clusters,
     Drop,
+    Features,
     Groups,
     Jobs,
     LearnerName,
@@ -40,6 +42,7 @@ from covaria.cli.options import (
     Target,
     Task,
     Weights,
+    read_features,
     read_splits,
 )
 from covaria.errors import InputError, Interrupted, MissingExtra, StoreError, text_of, visible
@@ -195,6 +198,7 @@ def assess(
     splits: Splits = "5",
     paper: Annotated[bool, typer.Option("--paper", help="The paper's mode: in sample.")] = False,
     groups: Groups = None,
+    features: Features = "",
     drop: Drop = "",
     weights: Weights = None,
     clusters: Clusters = None,
@@ -237,6 +241,7 @@ def assess(
         "splits": read_splits(splits),
         "paper": paper,
         "groups": read_groups(groups),
+        "features": read_features(features),
         "sample_weight": weights,
         "clusters": clusters,
         "task": task,
@@ -457,6 +462,7 @@ cli_paper.register(app)
 cli_datasets.register(app)
 cli_stability.register(app)
 cli_report.register(app)
+cli_independence.register(app)
 
 
 def _listing(rows: list[dict[str, str]], as_json: bool) -> None:

@@ -24,16 +24,19 @@ TOP = 60
 def data_line(name: str, plan: Plan) -> str:
     """Return the data in one line."""
     data = plan.data
-    kinds = [feature.kind for feature in data.features]
+    features = (*data.features, *data.others)
+    kinds = [feature.kind for feature in features]
     extra = [
         plural(kinds.count(kind), kind).replace("categorys", "categories")
         for kind in ("category", "group", "constant")
         if kind in kinds
     ]
+    if data.others:
+        extra.append(f"{data.n_features:,} tested")
     inside = f" ({', '.join(extra)})" if extra else ""
     target = plural(data.n_classes, "class") if data.classes else "a number"
     return (
-        f"{short(name)}: {plural(data.n_rows, 'row')}, {plural(data.n_features, 'feature')}"
+        f"{short(name)}: {plural(data.n_rows, 'row')}, {plural(len(features), 'feature')}"
         f"{inside}; target '{short(data.target)}' is {target}"
     )
 

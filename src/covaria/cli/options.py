@@ -42,6 +42,7 @@ Drop = Annotated[str, typer.Option(help="Columns to leave out, comma-separated."
 Groups = Annotated[
     Path | None, typer.Option(help='TOML: place = ["lat", "lon"] makes one feature of two.')
 ]
+Features = Annotated[str, typer.Option(help="Test these alone, comma-separated, given all others.")]
 Weights = Annotated[str | None, typer.Option(help="A column of sample weights.")]
 Clusters = Annotated[str | None, typer.Option(help="A column of clusters of rows.")]
 Task = Annotated[str, typer.Option(help="auto, regression or classification.")]
@@ -59,6 +60,11 @@ def read_splits(text: str) -> str | float:
         raise InputError(
             f"--splits {short(text)} is not a number of folds, a share, or 'none'."
         ) from None
+
+
+def read_features(text: str) -> list[str] | None:
+    """Return what --features names, None where it does not say."""
+    return [name.strip() for name in text.split(",") if name.strip()] or None
 
 
 def tell(notes: list[str], quiet: bool) -> None:

@@ -14,6 +14,7 @@ from covaria.cli.options import (
     AsJson,
     Clusters,
     Drop,
+    Features,
     Groups,
     Jobs,
     Page,
@@ -22,6 +23,7 @@ from covaria.cli.options import (
     Splits,
     Task,
     Weights,
+    read_features,
     read_splits,
     tell,
 )
@@ -70,6 +72,7 @@ def stability(
     pairs: Annotated[int, typer.Option(help="Pairs of halves, with half_samples.")] = 50,
     drop: Drop = "",
     groups: Groups = None,
+    features: Features = "",
     weights: Weights = None,
     clusters: Clusters = None,
     correction: Correction = "bh",
@@ -97,6 +100,7 @@ def stability(
         table, target, paper, drop, groups, weights, clusters, quiet,
         methods=methods, folds=folds, splits=read_splits(splits), threshold=threshold,
         seed=seed, n_jobs=jobs, correction=correction, alpha=alpha, task=task,
+        features=read_features(features),
     )  # fmt: skip
     found = {}
     for name, learner in name_learners(learners).items():

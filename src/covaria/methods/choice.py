@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,3 +18,8 @@ class Choice:
     statistic: Array
     selected: NDArray[np.bool_]
     note: str = ""
+
+    def only(self, features: Sequence[int]) -> Choice:
+        """Return what is said of some features."""
+        some = list(features)
+        return replace(self, statistic=self.statistic[some], selected=self.selected[some])

@@ -136,16 +136,13 @@ def _rows(outcome: Outcome, start: int, count: int) -> Outcome:
 def wanted_of(plan: Plan, missed: Flags) -> frozenset[Task]:
     """Return what is fitted to halves: regressions that may miss something, and those without bias.
 
-    The latter are cheap, and tell of the noise in models. Where none may all of the first fold do
-    too.
+    The latter are cheap, and tell of the noise in models; so do all of the first fold.
     """
-    wanted = []
-    for task in replace(plan, needs=PRODUCT).tasks:
-        is_plain = _is_unbiased(plan.blend(task))
-        is_first = task.fold == 0 and not missed.any()
-        if is_plain or is_first or missed[task.fold, task.feature]:
-            wanted.append(task)
-    return frozenset(wanted)
+    return frozenset(
+        task
+        for task in replace(plan, needs=PRODUCT).tasks
+        if task.fold == 0 or missed[task.fold, task.feature] or _is_unbiased(plan.blend(task))
+    )
 
 
 def may_miss(plan: Plan, n_features: int) -> Flags:

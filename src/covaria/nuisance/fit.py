@@ -29,6 +29,7 @@ ENGINES = {
     "linear": "linear",
     "mean": "mean",
     "network": "network",
+    "predictions": "given",
     "ridge": "linear",
     "splines": "splines",
     "surfaces": "surfaces",

@@ -15,6 +15,7 @@ from covaria.errors import InputError
 from covaria.execution.cost import Ledger
 from covaria.execution.executors import Executor
 from covaria.learners import Learner, Prefit
+from covaria.nuisance.given import Given
 from covaria.nuisance.splits import Fold
 from covaria.randomness import seed_of, stream
 from covaria.tables.dataset import Dataset, Rows
@@ -130,8 +131,9 @@ class Plan:
     `targets`, (rows, features), are predicted from the rest in the place of the features' own
     columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
     that serve in the place of the one named; `full` is a model of y on all columns that was fitted
-    elsewhere. What is fitted is charged to the `ledger`, under the plan's `purpose`. The `executor`
-    says where; without one it is here. The `shelf` is of all plans made from this one.
+    elsewhere, `given` are predictions that were made elsewhere. What is fitted is charged to the
+    `ledger`, under the plan's `purpose`. The `executor` says where; without one it is here. The
+    `shelf` is of all plans made from this one.
     """
 
     data: Dataset
@@ -152,6 +154,7 @@ class Plan:
     ledger: Ledger | None = field(default=None, compare=False, repr=False)
     shelf: Shelf = field(default_factory=lambda: Shelf(), compare=False, repr=False)
     executor: Executor | None = field(default=None, compare=False, repr=False)
+    given: Given | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def tasks(self) -> list[Task]:
@@ -225,6 +228,11 @@ class Plan:
     def held(self) -> list[tuple[int, ...]]:
         """Return the columns Lazy-VI holds at their mean: each feature's in turn, then none."""
         return [*(feature.columns for feature in self.data.features), ()]
+
+    @property
+    def not_held(self) -> list[tuple[int, ...]]:
+        """Return the columns of features that are not tested."""
+        return [feature.columns for feature in self.data.others]
 
     def references(self, fold: int) -> Array:
         """Return other values of the columns: quantiles, or rows where a feature owns several."""

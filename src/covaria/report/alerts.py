@@ -37,7 +37,8 @@ def all_alerts(result: Result) -> list[str]:
 
 
 def _small(result: Result) -> Iterable[Finding]:
-    n_rows, n_features = result.about.n_tested, result.about.n_features
+    n_rows = result.about.n_tested
+    n_features = result.about.n_features + result.about.n_others
     if n_rows < FEW_ROWS:
         yield note(
             f"Only {plural(n_rows, 'row')} were tested: p-values are rough and power is low.",

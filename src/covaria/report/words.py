@@ -114,12 +114,19 @@ def methods_paragraph(result: Result) -> str:
         else f"The p-values were compared with {about.alpha:g}, without adjustment."
     )
     return (
-        f"Whether each of {about.n_features} features helps to predict {short(about.target)} "
+        f"Whether {_tested(about)} to predict {short(about.target)} "
         f"given the others was tested by {tests} on {about.n_tested:,} observations, with "
         f"regressions fitted by {short(about.learner_text, 200)} ({about.splits}{repeats}). "
         f"{adjusted} "
         f"Computed with covaria {_version(about)} (seed {about.seed})."
     )
+
+
+def _tested(about: About) -> str:
+    if not about.n_others:
+        return f"each of {about.n_features} features helps"
+    tested = "one" if about.n_features == 1 else f"each of {about.n_features}"
+    return f"{tested} of {about.n_features + about.n_others} features helps"
 
 
 def references(result: Result) -> list[str]:

@@ -53,6 +53,7 @@ class About(Mapping[str, Any]):
     seconds: dict[str, float]
     versions: dict[str, str]
     variance: float = 0.0
+    n_others: int = 0  # features that were not tested
     command: str = ""
     source: str = ""
     other: dict[str, object] = field(default_factory=dict)  # what only another version knows of
@@ -87,4 +88,4 @@ class About(Mapping[str, Any]):
 
 
 NAMES = tuple(part.name for part in fields(About) if part.name != "other")
-REQUIRED = frozenset(NAMES) - {"command", "source", "variance"}
+REQUIRED = frozenset(NAMES) - {"n_others", "command", "source", "variance"}

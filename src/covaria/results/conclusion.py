@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from covaria.diagnostics.quality import NOT_A_MEAN, POORLY, TAKEN, quality_table
 from covaria.diagnostics.residual_checks import Leftover
-from covaria.errors import InputError, NothingFitted, listed, short
+from covaria.errors import InputError, NothingFitted, listed, plural, short
 from covaria.execution.compiling import numba_notes
 from covaria.inference.corrections import adjust, strongest
 from covaria.inference.tests import (
@@ -159,15 +159,17 @@ class Chosen:
     seconds: float
 
 
-def choose(methods: Sequence[AnyMethod], data: Dataset, seed: int) -> dict[str, Chosen]:
-    """Return what each chooser among the methods chose."""
-    chosen = {}
+def choose(
+    methods: Sequence[AnyMethod], data: Dataset, seed: int, names: Collection[str]
+) -> dict[str, Chosen]:
+    """Return what each chooser among the methods chose of all features, and says of some."""
+    chosen, some = {}, [j for j, name in enumerate(data.names) if name in names]
     for method in methods:
         if isinstance(method, Chooser):
             start = time.perf_counter()
             rng = stream(seed, type(method.settings).__name__)  # whatever its settings
             choice = method.settings.choose(data, rng)
-            chosen[method.name] = Chosen(choice, time.perf_counter() - start)
+            chosen[method.name] = Chosen(choice.only(some), time.perf_counter() - start)
     return chosen
 
 
@@ -617,6 +619,7 @@ def _about(
         },
         "versions": dict(_versions()),
         "variance": data.target_variance,
+        "n_others": len(data.others),
     }
 
 
@@ -632,7 +635,8 @@ def _alternative(method: AnyMethod, options: Options) -> str:
 
 def fingerprint(data: Dataset) -> str:
     """Return a short digest of the numbers that were tested."""
-    tested = sorted(column for feature in data.features for column in feature.tested)
+    every = (*data.features, *data.others)
+    tested = sorted(column for feature in every for column in feature.tested)
     X = data.X if len(tested) == data.X.shape[1] else data.X[:, tested]
     digest = hashlib.blake2b(np.ascontiguousarray(X).data, digest_size=8)
     digest.update(np.ascontiguousarray(data.y).data)
@@ -658,6 +662,14 @@ def _findings(
 ) -> Iterable[Finding]:
     """Yield what to know before trusting the table."""
     yield from _off(quality, data.target)
+    if data.others:
+        yield note(
+            f"{plural(data.n_features, 'feature')} of {data.n_features + len(data.others):,} "
+            f"{'was' if data.n_features == 1 else 'were'} tested, given all others: the "
+            "correction counts no more.",
+            "some_features",
+            data.n_features,
+        )
     yield from (note(text) for text in (*data.notes, *learner.notes))
     yield from _without_effect(data, options)
     if options.paper:

@@ -20,6 +20,7 @@ KINDS = {
     "paper_mode": Kind("p-values as the paper has them, to reproduce and not to decide", True),
     "in_sample": Kind("residuals of the rows that were learned from", True),
     "prefit": Kind("a model that was fitted elsewhere: valid on rows it has not seen", True),
+    "some_features": Kind("not all features were tested"),
     "slow": Kind("a part that would make the run faster is missing"),
     "no_answer": Kind("every fit of a method failed", True),
     "failed_fits": Kind("some fits failed"),

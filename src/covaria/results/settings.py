@@ -64,7 +64,8 @@ def _as_array(value: object) -> np.ndarray[Any, Any] | None:
     """Return a column of values as an array, None for anything else."""
     if isinstance(value, range) or hasattr(value, "__array__"):
         array = np.asarray(value)
-        return array if array.ndim == 1 else None
+        is_table = array.ndim == 2 and array.dtype.kind in "biuf"
+        return array if array.ndim == 1 or is_table else None
     return None
 
 
@@ -88,6 +89,8 @@ def _is(value: object, usual: object) -> bool:
 def _written(name: str, value: object) -> str:
     """Return a setting as Python, or its name where it is a column of values or rows of folds."""
     is_rows = isinstance(value, (list, tuple)) and not all(isinstance(v, str) for v in value)
+    if isinstance(value, Mapping) and name == "predictions":
+        return name
     if _as_array(value) is not None or is_rows:
         return name
     return " ".join(repr(value).split())

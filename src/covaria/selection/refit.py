@@ -89,6 +89,11 @@ def refit(
     # Says what is wrong before anything is run.
     folds, progress = Rule(folds=folds, threshold=threshold).folds, reporter(progress)
     check_options(options, own=("learners", "methods"))
+    if options.get("features") is not None:
+        raise InputError(
+            "refit compares learners on what is selected of all features, so features is not for "
+            "it. Use stability, or leave out the columns that no learner shall see."
+        )
     runs: list[_Run] = []
     named = name_learners([learner] if learners is None else learners)
     total = len(named) * seeds * folds

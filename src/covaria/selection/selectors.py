@@ -48,6 +48,7 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         top: int | None = None,
         splits: object = 5,
         feature_groups: Mapping[str, Sequence[str]] | None = None,
+        features: Sequence[str] | None = None,
         task: str = "auto",
         repeats: int = 1,
         n_jobs: int = 1,
@@ -61,6 +62,7 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.top = top
         self.splits = splits
         self.feature_groups = feature_groups
+        self.features = features
         self.task = task
         self.repeats = repeats
         self.n_jobs = n_jobs
@@ -173,9 +175,9 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         except ImportError as error:
             raise InputError(f"Turning this table into {wanted} needs {error.name}.") from error
 
-    def _per_column(self, values: NDArray[S]) -> NDArray[S]:
-        """Return a value of every feature as one of every column."""
-        return np.asarray(values)[self._owners]
+    def _per_column(self, values: NDArray[S], otherwise: object) -> NDArray[S]:
+        """Return a value of every feature as one of every column, another if not asked for."""
+        return np.append(values, np.asarray(otherwise, values.dtype))[self._owners]
 
     def __sklearn_tags__(self) -> object:
         tags = super().__sklearn_tags__()
@@ -196,6 +198,9 @@ class Selector(_ColumnSelector):
         As for `covaria.assess`; `method` is one name from `covaria.METHODS`.
     feature_groups
         {"place": ["lat", "lon"]}: several columns that are tested, kept and dropped together.
+    features
+        ["price", "rooms"]: test these alone, given all others. Columns that are not asked for are
+        never kept.
     random_state
         A whole number is the seed of `assess`; a generator draws one, None draws another each time.
     options
@@ -207,7 +212,7 @@ class Selector(_ColumnSelector):
         All that was found: `result_.table`, `result_.alerts`, …
     support_ : one entry a column, whether it is kept
     pvalues_ : one entry a column, the p-value before correction; None for a method without a test
-    scores_ : one entry a column, the test's statistic
+    scores_ : one entry a column, the test's statistic; both are NaN where it was not asked for
     n_features_in_, feature_names_in_ : the columns of the table
 
     Examples
@@ -238,9 +243,11 @@ class Selector(_ColumnSelector):
             )
         has_p = bool(table["p_value"].notna().all())
         self.result_ = result
-        self.pvalues_ = self._per_column(table["p_value"].to_numpy(float)) if has_p else None
-        self.scores_ = self._per_column(table["statistic"].to_numpy(float))
-        self.support_ = self._per_column(table["selected"].to_numpy(bool))
+        self.pvalues_ = (
+            self._per_column(table["p_value"].to_numpy(float), np.nan) if has_p else None
+        )
+        self.scores_ = self._per_column(table["statistic"].to_numpy(float), np.nan)
+        self.support_ = self._per_column(table["selected"].to_numpy(bool), False)
 
 
 class StabilitySelector(_ColumnSelector):
@@ -254,7 +261,7 @@ class StabilitySelector(_ColumnSelector):
         number of false selections.
     paper, correction, alpha, top, splits, task, repeats
         How features are selected on each part, as for `covaria.assess`.
-    feature_groups, n_jobs, random_state, options
+    feature_groups, features, n_jobs, random_state, options
         As for `Selector`; processes share out the parts.
 
     Attributes
@@ -262,7 +269,7 @@ class StabilitySelector(_ColumnSelector):
     result_ : Stability
         All that was found: `result_.table`, `result_.expected_false`, `result_.alerts`, …
     support_ : one entry a column, whether it is kept
-    scores_ : one entry a column, the share of the parts that selected it
+    scores_ : one entry a column, the share of the parts that selected it; 0 if not asked for
     n_features_in_, feature_names_in_ : the columns of the table
 
     Examples
@@ -293,6 +300,7 @@ class StabilitySelector(_ColumnSelector):
         top: int | None = None,
         splits: object = 5,
         feature_groups: Mapping[str, Sequence[str]] | None = None,
+        features: Sequence[str] | None = None,
         task: str = "auto",
         repeats: int = 1,
         n_jobs: int = 1,
@@ -307,6 +315,7 @@ class StabilitySelector(_ColumnSelector):
             top=top,
             splits=splits,
             feature_groups=feature_groups,
+            features=features,
             task=task,
             repeats=repeats,
             n_jobs=n_jobs,
@@ -336,8 +345,8 @@ class StabilitySelector(_ColumnSelector):
     def _keep(self, result: Stability) -> None:
         self.result_ = result
         table = result.table[result.table["method"] == result.table["method"].iloc[-1]]
-        self.scores_ = self._per_column(table["frequency"].to_numpy(float))
-        self.support_ = self._per_column(table["selected"].to_numpy(bool))
+        self.scores_ = self._per_column(table["frequency"].to_numpy(float), 0.0)
+        self.support_ = self._per_column(table["selected"].to_numpy(bool), False)
 
 
 def _settings(selector: _ColumnSelector) -> dict[str, Any]:
@@ -346,7 +355,7 @@ def _settings(selector: _ColumnSelector) -> dict[str, Any]:
     settings = {name: getattr(selector, name) for name in names}
     if selector.top is not None:
         settings["top"] = selector.top
-    settings["groups"] = selector.feature_groups
+    settings["groups"], settings["features"] = selector.feature_groups, selector.features
     settings["seed"] = _seed(selector.random_state)
     options = {} if selector.options is None else selector.options
     if not isinstance(options, Mapping):
@@ -399,7 +408,8 @@ def _owners(
     """Return the feature that each column belongs to.
 
     Features stand in the order of their columns, a group where its first column stood, so they are
-    counted off and not looked up: a column without a name has another in the result.
+    counted off and not looked up: a column without a name has another in the result. Where not all
+    are asked for they are looked up, and -1 stands for the others.
     """
     group_of = {column: group for group in groups for column in groups[group]}
     place: dict[str, int] = {}
@@ -407,8 +417,11 @@ def _owners(
     for at, name in enumerate(names):
         key = f"group {group_of[name]}" if name in group_of else f"column {at}"
         owners.append(place.setdefault(key, len(place)))
-    assert len(place) == len(features)
-    return np.array(owners, dtype=np.intp)
+    if len(place) == len(features):
+        return np.array(owners, dtype=np.intp)
+    known = {name: at for at, name in enumerate(features)}
+    named = (group_of.get(name, name) or f"(column {at + 1})" for at, name in enumerate(names))
+    return np.array([known.get(name, -1) for name in named], dtype=np.intp)
 
 
 def _columns(X: Any, kept: NDArray[np.intp]) -> Any:

@@ -202,7 +202,7 @@ def check_options(
     options: Mapping[str, object], own: Sequence[str] = ("methods", "learner")
 ) -> None:
     """Raise a sentence where `assess` has no such option, but for those in `own`."""
-    named = ("X", "y", "methods", "learner")
+    named = ("X", "y", "methods", "learner", "predictions")  # the last are of the whole table
     known = [*own, *(name for name in inspect.signature(assess).parameters if name not in named)]
     for name in options:
         if name not in known:
@@ -262,7 +262,7 @@ def _run(task: tuple[Job, Rows, int]) -> _Run:
         result, nothing = error.result, str(error)
     except InputError as error:
         raise InputError(f"On a part of {plural(len(rows), 'row')}: {error}") from None
-    table, n_features = result.table, job.data.n_features
+    table, n_features = result.table, len(job.names)
     selected = table["selected"].to_numpy(dtype=bool).reshape(-1, n_features)
     p_values = table["p_value"].to_numpy(dtype=float).reshape(-1, n_features)
     tested = [
@@ -298,6 +298,7 @@ def part_of(data: Dataset, rows: Rows) -> Dataset:
         weights=_weights(data, rows),
         clusters=_clusters(data, rows),
         frame=None if data.frame is None else data.frame.at_rows(rows),
+        levels=tuple(replace(one, code=one.code[rows]) for one in data.levels),
     )
 
 
@@ -420,18 +421,18 @@ def _concluded(job: Job, rule: Rule, samples: Sequence[Fold], runs: Sequence[_Ru
     """Return how often each feature was selected, and what that is worth."""
     import pandas as pd
 
-    data, notes = job.data, tuple(_notes(job, runs))
+    names, notes = job.names, tuple(_notes(job, runs))
     chosen = {m: np.array([run.selected[m] for run in runs]) for m in runs[0].selected}
     tables, expected, rates = [], {}, []
     for method, flags in chosen.items():
         times = flags.sum(axis=0)
         frequency = times / rule.count
-        columns = {"method": method, "feature": data.names, "times": times}
+        columns = {"method": method, "feature": names, "times": times}
         tables.append(
             pd.DataFrame({**columns, "frequency": frequency, "selected": times >= rule.needed})
         )
         q = float(flags.sum(axis=1).mean())
-        expected[method] = _expected_false(rule, q, data.n_features, _level(job, runs, method))
+        expected[method] = _expected_false(rule, q, len(names), _level(job, runs, method))
         rates.append(_in_words(rule, method, expected[method], q))
     return Stability(
         table=pd.concat(tables, ignore_index=True),
@@ -485,7 +486,7 @@ def _about(job: Job, rule: Rule, samples: Sequence[Fold]) -> dict[str, object]:
         "target": job.data.target,
         "task": job.data.task,
         "n_rows": job.data.n_rows,
-        "n_features": job.data.n_features,
+        "n_features": len(job.names),
         "rows_per_part": min(len(rows) for rows, _ in samples),
         "learner": job.learner.settings(),
         "learner_text": str(job.learner),

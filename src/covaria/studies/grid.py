@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 # What `assess` takes that a study may set; a list makes a grid of it.
 OPTIONS = (
     "paper", "splits", "correction", "alpha", "validity", "alternative", "permutations",
-    "confidence", "top",
+    "confidence", "top", "features",
 )  # fmt: skip
 TOP = ("repeats", "seed", "scenario", "learner", "methods", *OPTIONS)
 # Settings whose value is itself a list; a list of such lists makes a grid.
-LISTS = ("hidden", "correlation")
+LISTS = ("hidden", "correlation", "features")
 N_ROWS = 1000
 MOST_REPEATS = 1_000_000
 LOOKED_AT = 50
@@ -455,6 +455,11 @@ def _check(grid: Grid) -> None:
     for cell in grid.cells:
         first.setdefault((cell.learner, cell.option), cell)
     for cell in first.values():
-        given: dict[str, Any] = dict(cell.options)
+        given: dict[str, Any] = {k: v for k, v in cell.options.items() if k != "features"}
         prepare(X, y, learner=cell.learner, methods=grid.methods, seed=grid.seed, **given)
     _ = grid.data  # every scenario draws
+    for cell in grid.cells:
+        if "features" in cell.options:
+            asked: Any = cell.options["features"]
+            drawn = Source(cell).first_rows(grid.seed)
+            prepare(*drawn, learner="linear", methods="gcm", features=asked)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covaria.errors import InputError, did_you_mean, plural, short, text_of
-from covaria.options.checks import one_of
+from covaria.options.checks import one_of, shown
 from covaria.tables.copies import find_copies, repeats
 from covaria.tables.frames import Frame
 from covaria.tables.reading import Column, columns_of, frame_of, has_columns, is_gap, vector
@@ -70,7 +70,10 @@ class Feature:
 
 @dataclass(frozen=True)
 class Levels:
-    """A category of more levels than have a column: whose it is, and the level of each row."""
+    """A category of more levels than have a column: whose it is, and the level of each row.
+
+    The number of its feature is -1 where that is not tested.
+    """
 
     feature: int
     code: Rows
@@ -97,6 +100,7 @@ class Dataset:
     notes: tuple[str, ...] = field(default=(), compare=False)
     levels: tuple[Levels, ...] = field(default=(), compare=False)
     frame: Frame | None = field(default=None, compare=False, repr=False)
+    others: tuple[Feature, ...] = ()  # not tested, but those that are, are tested given them
 
     @classmethod
     def from_table(
@@ -194,6 +198,18 @@ class Dataset:
         kept = np.ones(self.X.shape[1], dtype=bool)
         kept[list(self.features[feature].columns)] = False
         return np.flatnonzero(kept)
+
+    def testing(self, names: Collection[str]) -> Dataset:
+        """Return the table with these features alone to test, each given all the others."""
+        tested = [j for j, feature in enumerate(self.features) if feature.name in names]
+        place = {j: new for new, j in enumerate(tested)}
+        others = (f for j, f in enumerate(self.features) if j not in place)
+        return replace(
+            self,
+            features=tuple(self.features[j] for j in tested),
+            others=(*self.others, *others),
+            levels=tuple(Levels(place.get(one.feature, -1), one.code) for one in self.levels),
+        )
 
     def inputs(self, *, gaps: bool) -> Array:
         """Return the columns a learner sees; one that takes gaps gets them as NaN."""
@@ -475,6 +491,30 @@ def named_groups(groups: object) -> dict[str, list[str]]:
             members = []
         named[text_of(group)] = list(dict.fromkeys(text_of(member) for member in members))
     return named
+
+
+def named_features(features: object, data: Dataset, groups: object) -> tuple[str, ...]:
+    """Return the names of the features that are asked for, in the order of the table."""
+    given: list[object] = [features] if isinstance(features, str) else []
+    if isinstance(features, Iterable) and not given and not isinstance(features, Mapping):
+        given = list(features)
+    if not given:
+        raise InputError(
+            f"features={shown(features)} names none. Give a list of names, such as "
+            f"{data.names[:2]}, or None for all."
+        )
+    asked = {text_of(name) for name in given}
+    member_of = named_groups(groups if isinstance(groups, Mapping) else None)
+    for name in sorted(asked.difference(data.names)):
+        for group, members in member_of.items():
+            if name in members:
+                raise InputError(
+                    f"features names '{short(name)}', which is tested as part of group "
+                    f"'{short(group)}'. Ask for the group."
+                )
+        hint = did_you_mean(name, data.names)
+        raise InputError(f"features names '{short(name)}', which is no feature.{hint}")
+    return tuple(name for name in data.names if name in asked)
 
 
 def _check_group(

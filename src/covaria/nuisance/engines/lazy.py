@@ -63,6 +63,7 @@ def lazy_predictions(
     *,
     weights: Array | None = None,
     settings: Lazy | None = None,
+    others: Owned = (),
 ) -> Array:
     """Return predictions for the test rows without each feature in turn, (n_test, n_features).
 
@@ -75,19 +76,20 @@ def lazy_predictions(
         and this is the fair rival of the steps that do so without a feature.
     weights : of the training rows.
     settings : how the penalty is chosen and what predicts.
+    others : the columns of features that are not left out, but have a say in the penalty.
     """
     _check(model)
     if not model.parameters():
         return np.tile(model.predict(test)[:, None], len(owned))
     full, Z = Full.of(model, train, y, weights), _standardised(model, test)
-    outputs = lazy_outputs(full, Z, owned, settings or Lazy())
+    outputs = lazy_outputs(full, Z, owned, settings or Lazy(), others)
     return np.asarray(model.y_center + model.y_scale * outputs)
 
 
-def lazy_outputs(full: Full, Z: Array, owned: Owned, settings: Lazy) -> Array:
+def lazy_outputs(full: Full, Z: Array, owned: Owned, settings: Lazy, others: Owned = ()) -> Array:
     """Return the outputs at standardised rows without each feature in turn."""
     with one_thread(), np.errstate(all="ignore"):  # one thread: the same bits everywhere
-        alpha = _alpha_for_all(full, owned, settings.choose)
+        alpha = _alpha_for_all(full, [*owned, *others], settings.choose)
         return np.column_stack(
             [_stepped(full, list(columns), Z, alpha, settings.linearised) for columns in owned]
         )

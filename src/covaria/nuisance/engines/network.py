@@ -460,7 +460,7 @@ def _lazy(plan: Plan, shared: Shared, task: Task, model: Trained) -> Array | Non
     goal = model.target.goal[:, 0]
     full = Full(layers, shared.train, goal, roots=np.sqrt(shared.weights))
     try:
-        outputs = lazy_outputs(full, shared.test, plan.held, plan.lazy)
+        outputs = lazy_outputs(full, shared.test, plan.held, plan.lazy, plan.not_held)
     except np.linalg.LinAlgError:
         return np.array([np.nan])  # the plain engine says what it is
     answers = model.target.center + model.target.scale * outputs

@@ -284,6 +284,7 @@ def _lazy(plan: Plan, task: Task, model: Model | None) -> Array | None:
         plan.held,
         weights=weights,
         settings=plan.lazy,
+        others=plan.not_held,
     )
     return (data.y[test, None] - _finite(answers, answers.shape)) ** 2
 

@@ -304,7 +304,8 @@ class FixedFold(Curves):
 
     def x_given_rest(self) -> Array:
         """Return the prediction of each target without its feature."""
-        blocks = [self.basis.owned(self.features[j].columns) for j in self.owner]
+        columns = [self.features[j].columns if j >= 0 else () for j in self.owner]
+        blocks = [self.basis.owned(own) for own in columns]
         return self.basis.predicted(self._without(blocks, self.X))
 
     def _without(self, blocks: Sequence[Rows], coefficients: Array) -> Array:
@@ -530,7 +531,8 @@ class ChosenFold(Curves):
         assert isinstance(plan.learner, Splines)
         basis = Basis.of(plan, fold, curves=plan.learner.curves)
         a_line = np.array([len(term.penalty) > 0 for term in basis.terms])
-        most = max(a_line[list(feature.columns)].sum() for feature in plan.data.features)
+        every = (*plan.data.features, *plan.data.others)
+        most = max(a_line[list(feature.columns)].sum() for feature in every)
         if not may_bend(1 + a_line.sum() - most, len(basis.y)):
             basis = replace(basis, terms=[term.first(1) for term in basis.terms])
         lines, bends = lines_and_bends(basis.terms)

@@ -1,0 +1,233 @@
+"""Is x independent of y given others? Two regressions, one p-value.
+
+The test is `assess` on the columns of x and given, of which x alone is tested: nothing here has a
+statistic of its own. With y of several columns each is tested, and the smallest p-value is counted
+as often as there are columns (Bonferroni): x is independent of all of them at once only if it is of
+each, and the bound holds however they depend on each other.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+from covaria.assessment import assess
+from covaria.errors import InputError, did_you_mean, listed, plural, short
+from covaria.independence.columns import Columns, of_arrays, of_frame
+from covaria.options.checks import between_0_and_1
+from covaria.results.findings import Finding, texts
+from covaria.results.result import Line, Result, describe_effect, describe_p
+
+# Of `assess`, what the question itself settles.
+SETTLED = ("X", "y", "features", "groups", "correction", "top", "alpha", "task", "predictions")
+MATTERS, CANNOT_TELL = "matters", "cannot tell"
+
+
+@dataclass(frozen=True)
+class Independence:
+    """What `independence_test` found.
+
+    statistic    of the method that decides; p_value is that of its null: x independent of y
+    effect       how much, in the unit that `effect_kind` names, with its interval
+    robustness   the share of both residuals' variance that both regressions would have to have
+                 missed in common to explain the finding away; 0 where there is none
+    verdict      "matters", "cannot tell" or "no evidence"
+    findings     what to know before trusting it; `warnings` put the verdict in doubt
+    results      the `Result` behind it, one for each column of y
+    """
+
+    x: tuple[str, ...]
+    y: tuple[str, ...]
+    given: tuple[str, ...]
+    method: str
+    statistic: float
+    p_value: float
+    effect: float
+    interval: tuple[float, float]
+    effect_kind: str
+    robustness: float
+    verdict: str
+    findings: tuple[Finding, ...]
+    n_rows: int
+    alpha: float
+    results: tuple[Result, ...] = field(repr=False, compare=False)
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """Return the findings that put the verdict in doubt."""
+        return tuple(finding for finding in self.findings if finding.is_warning)
+
+    @property
+    def headline(self) -> str:
+        """Return the answer in one sentence."""
+        x, y = listed(list(self.x)), listed(list(self.y))
+        given = f" given {listed(list(self.given))}" if self.given else ""
+        said = f"{y} {'depends' if len(self.y) == 1 else 'depend'} on {x}{given}."
+        if self.verdict == MATTERS:
+            return said
+        unsure = "Cannot tell whether" if self.verdict == CANNOT_TELL else "No evidence that"
+        return f"{unsure} {said}"
+
+    def __str__(self) -> str:
+        effect = describe_effect({"status": "ok", "effect": self.effect, **self._ends})
+        numbers = [
+            f"p = {describe_p(self.p_value)}",
+            f"statistic {self.statistic:.3g}",
+            f"{self.effect_kind} {effect}",
+            f"robustness {self.robustness:.2g}",
+            plural(self.n_rows, "row"),
+        ]
+        lines = [self.headline, f"{self.method}: {', '.join(numbers)}."]
+        return "\n".join([*lines, *(f"! {text}" for text in texts(self.findings))])
+
+    __repr__ = __str__
+
+    @property
+    def _ends(self) -> dict[str, float]:
+        return {"effect_low": self.interval[0], "effect_high": self.interval[1]}
+
+    def to_dict(self) -> dict[str, object]:
+        """Return everything but the results as values that json can hold."""
+        names = ("method", "statistic", "p_value", "effect", "effect_kind", "robustness",
+                 "verdict", "n_rows", "alpha")  # fmt: skip
+        columns = {role: list(getattr(self, role)) for role in ("x", "y", "given")}
+        return {
+            **columns,
+            **{name: getattr(self, name) for name in names},
+            "interval": [end if isfinite(end) else None for end in self.interval],
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+def independence_test(
+    x: object,
+    y: object,
+    target: object = None,
+    /,
+    *,
+    given: object = None,
+    task: str = "auto",
+    alpha: float = 0.05,
+    **options: Any,
+) -> Independence:
+    """Return whether x is independent of y given other columns, with a p-value.
+
+    Parameters
+    ----------
+    x, y, given
+        Arrays, Series or frames of any kind and width: numbers, or text and categories as classes.
+        Without `given`, plain independence. Or a frame and names:
+        `independence_test(frame, "x", "y", given=["a", "b"])`.
+    task
+        Whether y is numbers or classes; "auto" sees.
+    alpha
+        The level of the verdict.
+    options
+        Of `assess`: learner, methods, splits, sample_weight, clusters, confidence, repeats, seed, …
+        The default regresses with "auto" and combines GCM and PCM.
+
+    x of several columns is tested as one. With y of several columns the smallest p-value is counted
+    as often as there are columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covaria import independence_test
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=400)
+    >>> x, y = z + rng.normal(size=400), z + rng.normal(size=400)
+    >>> independence_test(x, y, learner="linear").verdict
+    'matters'
+    >>> independence_test(x, y, given=z, learner="linear").verdict
+    'no evidence'
+    """
+    check_options(options)
+    columns = of_arrays(x, y, given) if target is None else of_frame(x, y, target, given)
+    level = between_0_and_1("alpha", alpha)
+    asked = {"task": task, "alpha": level / len(columns.y), **_rows(columns, options)}
+    results = tuple(_assessed(columns, name, asked) for name in columns.y)
+    return _concluded(columns, results, level)
+
+
+def check_options(options: Mapping[str, object]) -> None:
+    """Raise a sentence where a test of one question has no such option."""
+    known = [name for name in inspect.signature(assess).parameters if name not in SETTLED]
+    for name in options:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise InputError(f"independence_test has no option '{short(name)}'.{hint}")
+
+
+def _rows(columns: Columns, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with weights and clusters as values, where columns were named."""
+    found = dict(options)
+    for name in ("sample_weight", "clusters"):
+        column = found.get(name)
+        if isinstance(column, str):
+            if column not in columns.table:
+                hint = did_you_mean(column, columns.table.columns)
+                raise InputError(f"There is no column '{short(column)}' of {name}.{hint}")
+            found[name] = columns.table[column]
+    return found
+
+
+def _assessed(columns: Columns, target: str, options: Mapping[str, Any]) -> Result:
+    """Return the test of x for one column of y."""
+    label, groups = columns.x[0], None
+    if len(columns.x) > 1:
+        label = "x"
+        while label in columns.given:
+            label += "_"
+        groups = {label: columns.x}
+    table = columns.table[[*columns.x, *columns.given]]
+    return assess(table, columns.table[target], features=[label], groups=groups, **options)
+
+
+def _concluded(columns: Columns, results: Sequence[Result], alpha: float) -> Independence:
+    """Return the answer of the column of y that says most."""
+    rows = [_decisive(result) for result in results]
+    best = min(range(len(rows)), key=lambda at: float(rows[at]["p_value"]))
+    row, result = rows[best], results[best]
+    effect = _with_effect(result)
+    return Independence(
+        x=columns.x,
+        y=columns.y,
+        given=columns.given,
+        method=str(row["method"]),
+        statistic=float(row["statistic"]),
+        p_value=min(1.0, len(rows) * float(row["p_value"])),
+        effect=float(effect["effect"]),
+        interval=(float(effect["effect_low"]), float(effect["effect_high"])),
+        effect_kind=str(result.about.effects[str(effect["method"])]),
+        robustness=float(row["robustness"]),
+        verdict=str(row["verdict"]),
+        findings=tuple(
+            finding
+            for one in results
+            for finding in one.findings
+            if finding.kind != "some_features"
+        ),
+        n_rows=result.about.n_rows,
+        alpha=alpha,
+        results=tuple(results),
+    )
+
+
+def _decisive(result: Result) -> Line:
+    """Return the row of the combination, or of the last method; one without a test is refused."""
+    rows = result.table.to_dict(orient="records")
+    method = result.verdict or result.methods[-1]
+    row = next(row for row in rows if row["method"] == method)
+    if not isfinite(float(row["p_value"])):
+        raise InputError(f"{method} has no p-value. Use a test, such as methods='gcm'.")
+    return {str(name): value for name, value in row.items()}
+
+
+def _with_effect(result: Result) -> Line:
+    """Return the row of the first method that has an effect."""
+    rows = result.table.to_dict(orient="records")
+    found = next((row for row in rows if isfinite(float(row["effect"]))), rows[0])
+    return {str(name): value for name, value in found.items()}
