@@ -19,6 +19,7 @@ from covaria.nuisance.plan import Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.splits import make_splits
 from covaria.options.checks import jobs, plain, reporter, truth
+from covaria.options.familiar import knows_its_options
 from covaria.results.conclusion import Options, choose, conclude
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset
@@ -30,6 +31,7 @@ WITHOUT_CHECKS: dict[str, Any] = {"check": False}
 NOT_SETTINGS = ("X", "y", "n_jobs", "progress")
 
 
+@knows_its_options
 def assess(
     X: object,
     y: object = None,

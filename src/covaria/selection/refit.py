@@ -88,7 +88,7 @@ def refit(
     seeds, seed = whole("seeds", seeds, 1, MOST_SEEDS, what), whole("seed", seed, 0)
     # Says what is wrong before anything is run.
     folds, progress = Rule(folds=folds, threshold=threshold).folds, reporter(progress)
-    check_options(options, own=("learners", "methods"))
+    check_options(options, own=("learner", "learners", "methods"))
     runs: list[_Run] = []
     named = name_learners([learner] if learners is None else learners)
     total = len(named) * seeds * folds

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from covaria.assessment import WITHOUT_CHECKS, assess
 from covaria.errors import InputError, is_whole, listed, plural, text_of
 from covaria.methods import DEFAULT_METHODS, IN_SAMPLE_METHODS
 from covaria.options.checks import plain, shown, truth
+from covaria.options.familiar import knows_its_options
 from covaria.options.naming import split_names
 from covaria.results.result import Result
 from covaria.results.status import has_failed
@@ -31,6 +33,10 @@ from covaria.tables.dataset import MIN_ROWS, named_groups
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 S = TypeVar("S", bound=np.generic)
+# What scikit-learn has names of its own for.
+_its_options = partial(
+    knows_its_options, seed="random_state", methods="method", groups="feature_groups"
+)
 
 
 class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -38,6 +44,7 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     support_: Flags
 
+    @_its_options
     def __init__(
         self,
         method: str = "default",
@@ -278,6 +285,7 @@ class StabilitySelector(_ColumnSelector):
     result_: Stability
     scores_: Array
 
+    @_its_options
     def __init__(
         self,
         method: str = "default",

@@ -22,12 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.assessment import WITHOUT_CHECKS, Job, assess, prepare
-from covaria.errors import InputError, NothingFitted, did_you_mean, listed, plural, short
+from covaria.errors import InputError, NothingFitted, listed, plural, short
 from covaria.execution.threads import one_thread
 from covaria.execution.workers import in_processes
 from covaria.nuisance.plan import Progress
 from covaria.nuisance.splits import Fold, by_appearance, make_splits
 from covaria.options.checks import one_of, plain, reporter, shown, whole
+from covaria.options.familiar import unknown_option
 from covaria.randomness import seed_of, stream
 from covaria.results.result import plain_table
 from covaria.results.status import has_failed
@@ -204,7 +205,7 @@ def check_options(
     known = [*own, *(name for name in inspect.signature(assess).parameters if name not in named)]
     for name in options:
         if name not in known:
-            raise InputError(f"There is no option '{short(name)}'.{did_you_mean(name, known)}")
+            raise unknown_option(name, known)
 
 
 def _check_splits(splits: object) -> None:
