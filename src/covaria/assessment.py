@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from numbers import Real
 from typing import Any
 
 from covaria.diagnostics.residual_checks import leftover
@@ -44,6 +45,7 @@ def assess(
     sample_weight: object = None,
     clusters: object = None,
     task: str = "auto",
+    missing_target: str = "refuse",
     alternative: str | None = None,
     validity: str = "conservative",
     correction: str = "bh",
@@ -85,6 +87,8 @@ def assess(
         row by itself.
     task
         "auto": text, booleans and two-valued targets are classes, other numbers are numbers.
+    missing_target
+        "drop" leaves out rows without a target, with a note; "refuse" names them.
     alternative
         None: GCM two-sided, gains "greater"; or "two-sided", "greater", "less" for all.
     validity
@@ -205,13 +209,15 @@ def prepare(
     sample_weight: object = None,
     clusters: object = None,
     task: str = "auto",
+    missing_target: str = "refuse",
     n_jobs: int = 1,
     **choices: Any,
 ) -> Job:
     """Return a run with everything checked, or raise a sentence that says what to mend."""
     start = time.perf_counter()
     asked = {"learner": learner, "methods": methods, "paper": paper, "groups": groups,
-             "sample_weight": sample_weight, "clusters": clusters, "task": task}  # fmt: skip
+             "sample_weight": sample_weight, "clusters": clusters, "task": task,
+             "missing_target": missing_target}  # fmt: skip
     settings = {name: plain(value) for name, value in (defaults() | asked | choices).items()}
     chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
@@ -219,6 +225,7 @@ def prepare(
         X, y, groups=groups, sample_weight=sample_weight, clusters=clusters, task=task,
         copies=not paper,  # it counted them
         keep_frame=any(wants),
+        missing_target=missing_target,
     )  # fmt: skip
     options = Options(**choices)
     if paper:
@@ -275,5 +282,11 @@ def _check(job: Job) -> None:
         )
     if options.validity == "signed_root" and not (options.in_sample and learner.is_linear):
         raise InputError("validity='signed_root' is for learner='linear' with splits='none'.")
+    redrawn = isinstance(options.splits, (str, Real)) or hasattr(options.splits, "split")
+    if data.kept is not None and not redrawn:
+        raise InputError(
+            "splits as lists of row numbers do not go with missing_target='drop', which leaves "
+            "rows out. Drop them first, or use a number of folds."
+        )
     if options.repeats > 1 and not isinstance(options.splits, (int, float)):
         raise InputError("repeats needs splits that can be redrawn: a number of folds or a share.")

@@ -33,6 +33,7 @@ from covaria.cli.options import (
     Jobs,
     LearnerName,
     Methods,
+    MissingTarget,
     Quiet,
     Seed,
     Splits,
@@ -199,6 +200,7 @@ def assess(
     weights: Weights = None,
     clusters: Clusters = None,
     task: Task = "auto",
+    missing_target: MissingTarget = "refuse",
     validity: Annotated[
         str, typer.Option(help="LOCO's null: conservative, zipper, split or signed_root.")
     ] = "conservative",
@@ -237,6 +239,7 @@ def assess(
         "sample_weight": weights,
         "clusters": clusters,
         "task": task,
+        "missing_target": missing_target,
         "validity": validity,
         "correction": correction,
         "alpha": alpha,

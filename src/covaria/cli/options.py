@@ -45,6 +45,9 @@ Groups = Annotated[
 Weights = Annotated[str | None, typer.Option(help="A column of sample weights.")]
 Clusters = Annotated[str | None, typer.Option(help="A column of clusters of rows.")]
 Task = Annotated[str, typer.Option(help="auto, regression or classification.")]
+MissingTarget = Annotated[
+    str, typer.Option(help="Rows without a target: refuse them, or drop them with a note.")
+]
 Alpha = Annotated[float, typer.Option(help="The level after correction.")]
 Page = Annotated[Path | None, typer.Option(help="Where the HTML page goes.")]
 

@@ -174,12 +174,12 @@ def conclude(
     result = Result(
         table=table,
         scores=scores,
-        rows=_tested(fitted),
+        rows=_row_numbers(fitted),
         about=About.of(_about(fitted, learner, methods, options, chosen)),
         quality=quality,
         findings=(
             *_findings(fitted[0].data, learner, table, quality, options),
-            *_resting_on_few(table, scores, _tested(fitted)),
+            *_resting_on_few(table, scores, _row_numbers(fitted)),
             *(
                 note(f"{name}: {one.choice.note}")
                 for name, one in chosen.items()
@@ -305,6 +305,12 @@ def _reach(method: Method, residuals: Residuals) -> float:
 
 def _tested(fitted: Sequence[Residuals]) -> NDArray[np.intp]:
     return np.unique(np.concatenate([residuals.rows for residuals in fitted]))
+
+
+def _row_numbers(fitted: Sequence[Residuals]) -> NDArray[np.intp]:
+    """Return which rows of the table were tested, counting those that were left out."""
+    rows, kept = _tested(fitted), fitted[0].data.kept
+    return rows if kept is None else kept[rows]
 
 
 def _mean_over_repeats(fitted: Sequence[Residuals], per_repeat: list[Array]) -> Array:

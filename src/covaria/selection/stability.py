@@ -294,6 +294,7 @@ def part_of(data: Dataset, rows: Rows) -> Dataset:
         weights=_weights(data, rows),
         clusters=_clusters(data, rows),
         frame=None if data.frame is None else data.frame.at_rows(rows),
+        kept=None if data.kept is None else data.kept[rows],
     )
 
 
