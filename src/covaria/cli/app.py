@@ -27,6 +27,7 @@ from covaria.cli import study as cli_study
 from covaria.cli.options import (
     Alpha,
     AsJson,
+    Categories,
     Clusters,
     Drop,
     Groups,
@@ -197,6 +198,7 @@ def assess(
     paper: Annotated[bool, typer.Option("--paper", help="The paper's mode: in sample.")] = False,
     groups: Groups = None,
     drop: Drop = "",
+    categories: Categories = "",
     weights: Weights = None,
     clusters: Clusters = None,
     task: Task = "auto",
@@ -227,7 +229,7 @@ def assess(
     as_json: AsJson = False,
 ) -> None:
     """Test which columns of TABLE help to predict the target, given the others."""
-    from covaria.tables.files import read_groups, read_table, without_columns
+    from covaria.tables.files import as_categories, read_groups, read_table, without_columns
 
     frame, notes = read_table(table)
     settings = {
@@ -248,7 +250,7 @@ def assess(
         "seed": seed,
         "n_jobs": jobs,
     }
-    frame = without_columns(frame, drop)
+    frame = as_categories(without_columns(frame, drop), categories)
     output = _Output(report, out, quiet, as_json)
     _run(frame, target, settings, notes, table.name, output, dask)
 
@@ -407,12 +409,14 @@ def _run(
 
     from covaria.assessment import prepare
     from covaria.cli import console
+    from covaria.tables.suspicions import suspicions
 
     job = prepare(frame, target, **settings)
     plan = job.plan(0)
     make_room(*output.files)
     output.say(console.data_line(name, plan))
-    for note in (*notes, *job.data.notes):
+    said = (*job.data.notes, *(odd.text for odd in suspicions(job.data)))
+    for note in (*notes, *said):
         output.say(f"! {note}")
     output.say(console.plan_line(plan, job.options.repeats))
     if note := console.compile_note(plan):
@@ -425,7 +429,7 @@ def _run(
         print(json.dumps(_document(result), allow_nan=False))
     else:
         console.print_verdict(result)
-        for line in console.footnotes(result, said=job.data.notes):
+        for line in console.footnotes(result, said=said):
             output.say(line)
     output.write(result)
     output.say(f"Repeat  {_command()}")

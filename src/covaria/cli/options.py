@@ -39,6 +39,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same numbers.")]
 Drop = Annotated[str, typer.Option(help="Columns to leave out, comma-separated.")]
+Categories = Annotated[
+    str, typer.Option(help="Columns of codes that are categories, comma-separated.")
+]
 Groups = Annotated[
     Path | None, typer.Option(help='TOML: place = ["lat", "lon"] makes one feature of two.')
 ]

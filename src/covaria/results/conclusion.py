@@ -44,6 +44,7 @@ from covaria.results.findings import Finding, note, of_each
 from covaria.results.result import Result
 from covaria.results.status import Outcome, Status, has_failed
 from covaria.tables.dataset import Dataset
+from covaria.tables.suspicions import suspicions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +53,9 @@ Array = NDArray[np.float64]
 
 # A finding with fewer effective rows, (Σs²)²/Σs⁴, is said to rest on few, and so many are named.
 FEW_ROWS, NAMED_ROWS = 15, 5
+
+# Features that explain a larger share of the target may hold it.
+TOO_GOOD = 0.99
 
 # More would fill the memory before anything is fitted.
 MOST_REPEATS, MOST_PERMUTATIONS = 10_000, 1_000_000
@@ -623,6 +627,8 @@ def _findings(
     """Yield what to know before trusting the table."""
     yield from _off(quality, data.target)
     yield from (note(text) for text in (*data.notes, *learner.notes))
+    if options.check:
+        yield from _suspicious(data, quality)
     if options.paper:
         yield note(
             "Paper mode: residuals in sample, two-sided, unadjusted. With flexible learners "
@@ -640,6 +646,21 @@ def _findings(
     yield from _of_regressions(quality, data.target)
     yield from _undecided(table)
     yield from _against_gcm(table)
+
+
+def _suspicious(data: Dataset, quality: pd.DataFrame) -> Iterable[Finding]:
+    """Yield what looks odd in the table, and whether all features tell the target too well."""
+    found = suspicions(data)
+    for one in found:
+        yield from of_each(one.kind, one.features, one.text, one.values or None)
+    full = quality.loc[quality["regression"] == "y given all", "r2"].tolist()
+    if full and full[0] >= TOO_GOOD and all(one.kind != "possible_leak" for one in found):
+        yield note(
+            f"The features predict '{short(data.target)}' almost fully (R² {full[0]:.3f}): one of "
+            "them may be made from it, or known only after it. Drop what is.",
+            "possible_leak",
+            full[0],
+        )
 
 
 def _undecided(table: pd.DataFrame) -> Iterable[Finding]:
