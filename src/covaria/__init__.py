@@ -24,6 +24,7 @@ from covaria.errors import InputError, MissingExtra
 from covaria.methods import METHODS
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.report import write_report
+from covaria.results.drawing import drawn_by
 from covaria.results.result import Result
 from covaria.selection.refit import Refit, refit
 from covaria.selection.stability import Stability, stability
@@ -69,6 +70,15 @@ __all__ = [
     "theory",
     "write_report",
 ]
+
+
+def _draw(result: object, kind: str, options: dict[str, Any]) -> Any:
+    from covaria import plots
+
+    return plots.draw(result, kind, options)
+
+
+drawn_by(_draw)
 
 
 def __getattr__(name: str) -> Any:

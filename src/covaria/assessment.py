@@ -13,6 +13,7 @@ from typing import Any
 from covaria.diagnostics.residual_checks import leftover
 from covaria.errors import InputError
 from covaria.execution.cost import Ledger
+from covaria.execution.progress import watched
 from covaria.execution.threads import one_thread
 from covaria.learners import Learner, get_learner
 from covaria.methods import AnyMethod, Method, get_methods
@@ -58,7 +59,7 @@ def assess(
     extrapolate: str | bool = "auto",
     seed: int = 0,
     n_jobs: int = 1,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Result:
     """Return which features help predict y given the rest, with p-values.
 
@@ -109,7 +110,8 @@ def assess(
         from models that learned from half of them: where y follows what the others tell of x_j,
         both regressions shrink it alike. "auto" does so with learner="auto".
     seed, n_jobs, progress
-        Same seed, same numbers, for any number of processes; a function of (done, total).
+        Same seed, same numbers, for any number of processes; a function of (done, total). Without
+        one a terminal or a notebook shows a bar; False shows none.
 
     Examples
     --------
@@ -121,7 +123,9 @@ def assess(
     """
     settings = {name: value for name, value in locals().items() if name != "progress"}
     progress = reporter(progress)
-    return prepare(**settings).run(progress)
+    job = prepare(**settings)
+    with watched(progress) as reported:
+        return job.run(reported)
 
 
 @cache

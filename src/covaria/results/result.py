@@ -17,7 +17,9 @@ from covaria.errors import InputError, MissingExtra, plural, short
 from covaria.execution.cost import Ledger
 from covaria.options.checks import file
 from covaria.results.about import About
+from covaria.results.drawing import draw
 from covaria.results.findings import Finding, note, texts
+from covaria.results.latex import latex_table
 from covaria.results.packing import check_room, pack, unpack
 from covaria.results.settings import from_stored, to_stored
 from covaria.results.status import Outcome, Status, has_failed
@@ -164,11 +166,38 @@ class Result:
         return f"{total} fitted: {', '.join(parts)}." if parts else f"{total} fitted."
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from covaria.results.notebook import page
 
-        notes = "".join(f"<li>{escape(alert)}</li>" for alert in self.alerts)
-        table = str(self.verdicts.to_html(index=False, escape=True, border=0))
-        return f"<p><b>{escape(self.headline)}</b></p>{table}<ul>{notes}</ul>"
+        drawn = next(iter(self.scores), "")
+        effects = self.table[self.table["method"] == drawn].to_dict(orient="records")
+        side = self.about.methods.get(drawn, "")
+        lines = cast(list[Line], effects)
+        return page(self.headline, self.verdicts, lines, self.alerts, side)
+
+    def summary(self) -> str:
+        """Return the answer, the verdicts, what to know before trusting them, how they came."""
+        from covaria.results.notebook import Text
+
+        about = self.about
+        made = (
+            f"Learner {short(about.learner_text)}; {about.splits}; seed {about.seed}; "
+            f"{plural(about.n_tested, 'row')} tested."
+        )
+        doubts = [f"!! {text}" for text in texts(self.warnings)]
+        notes = [f"! {alert}" for alert in self.alerts if f"!! {alert}" not in doubts]
+        table = plain_table(self.verdicts)
+        return Text("\n".join([self.headline, "", table, "", *doubts, *notes, made, self.costs]))
+
+    def plot(self, kind: str = "forest", **options: Any) -> Any:
+        """Return the axes of a picture: forest, p_values, quality, residuals or cost.
+
+        Options are those of the function of that name in `covaria.plots`.
+        """
+        return draw(self, kind, options)
+
+    def to_latex(self, *, caption: str = "", label: str = "") -> str:
+        """Return the verdicts as a LaTeX table (booktabs), every name escaped."""
+        return latex_table(self.verdicts, caption or self.headline, label)
 
     def to_dict(self) -> dict[str, object]:
         """Return everything as values that json can hold; arrays as compressed text."""

@@ -33,6 +33,8 @@ from covaria.tables.dataset import MIN_ROWS, named_groups
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 S = TypeVar("S", bound=np.generic)
+# A pipeline fits again and again.
+QUIET: dict[str, Any] = {"progress": False}
 # What scikit-learn has names of its own for.
 _its_options = partial(
     knows_its_options, seed="random_state", methods="method", groups="feature_groups"
@@ -232,7 +234,7 @@ class Selector(_ColumnSelector):
     scores_: Array
 
     def _run(self, X: Any, y: Any, **given: Any) -> Result:
-        return assess(X, y, methods=_one(self), **_settings(self), **given)
+        return assess(X, y, methods=_one(self), **(QUIET | _settings(self)), **given)
 
     def _keep(self, result: Result) -> None:
         table = result.only(result.methods[-1]).table  # a combination stands behind its parts
@@ -337,7 +339,7 @@ class StabilitySelector(_ColumnSelector):
             scheme=self.scheme,
             pairs=self.pairs,
             paper=self.paper,
-            **_settings(self),
+            **(QUIET | _settings(self)),
             **given,
         )
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from covaria.assessment import WITHOUT_CHECKS, Job, assess, prepare
 from covaria.errors import InputError, NothingFitted, listed, plural, short
+from covaria.execution.progress import watched
 from covaria.execution.threads import one_thread
 from covaria.execution.workers import in_processes
 from covaria.nuisance.plan import Progress
@@ -68,7 +69,7 @@ def stability(
     pairs: int = 50,
     seed: int = 0,
     n_jobs: int = 1,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Any,
 ) -> Stability:
     """Return how often each feature is selected on parts of the rows, and which are stable.
@@ -105,10 +106,11 @@ def stability(
     job = prepare(X, y, learner=learner, methods=methods, seed=seed, n_jobs=n_jobs, **given)
     samples = rule.samples(job.data, job.options.seed)
     runs = []
-    for run in _runs(job, samples, rule.scheme):
-        runs.append(run)
-        if progress:
-            progress(len(runs), len(samples))
+    with watched(progress) as reported:
+        for run in _runs(job, samples, rule.scheme):
+            runs.append(run)
+            if reported:
+                reported(len(runs), len(samples))
     if all(run.nothing for run in runs):
         raise InputError(f"On a part of {plural(len(samples[0][0]), 'row')}: {runs[0].nothing}")
     return _concluded(job, rule, samples, runs)
