@@ -8,24 +8,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from covaria.diagnostics.residual_checks import leftover
-from covaria.errors import InputError
+from covaria.errors import InputError, NothingFitted
 from covaria.execution.cost import Ledger
 from covaria.execution.progress import watched
 from covaria.execution.threads import one_thread
 from covaria.learners import Learner, get_learner
-from covaria.methods import AnyMethod, Method, get_methods
+from covaria.methods import AnyMethod, Combination, Method, get_methods
 from covaria.nuisance.plan import Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.splits import make_splits
 from covaria.options.checks import jobs, plain, reporter, truth
 from covaria.options.familiar import knows_its_options
 from covaria.results.conclusion import Options, choose, conclude
+from covaria.results.grouping import as_one, as_table, similarity, visited_down
+from covaria.results.grouping import clusters as clusters_of
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset
 from covaria.tables.encoding import encoded
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # For runs whose diagnostics nobody would see: on parts of the rows, in pipelines and studies.
 WITHOUT_CHECKS: dict[str, Any] = {"check": False}
@@ -42,7 +47,7 @@ def assess(
     methods: str | Sequence[str] = "default",
     splits: object = 5,
     paper: bool = False,
-    groups: Mapping[str, Sequence[str]] | None = None,
+    groups: Mapping[str, Sequence[str]] | str | None = None,
     sample_weight: object = None,
     clusters: object = None,
     task: str = "auto",
@@ -81,7 +86,9 @@ def assess(
     paper
         The paper's mode: in sample, two-sided, raw p < .05, one permutation.
     groups
-        {"place": ["lat", "lon"]}: several columns tested as one feature.
+        {"place": ["lat", "lon"]}: several columns tested as one feature. "auto" tests features that
+        explain each other together as well, and their parts as far as the data allow:
+        `result.groups`, with the family-wise error kept over all sets.
     sample_weight, clusters
         An array each, or the name of a column of X; rows of a cluster stay in one fold and may
         depend on each other. Without clusters, copies of a row are one; range(len(y)) counts every
@@ -150,6 +157,7 @@ class Job:
     n_jobs: int = 1
     seconds: float = field(default=0.0, compare=False)  # that it took to check
     settings: Mapping[str, object] = field(default_factory=dict, compare=False)  # as asked for
+    finds_groups: bool = False  # groups="auto"
 
     @cached_property
     def encoded(self) -> Dataset:
@@ -198,8 +206,53 @@ class Job:
                 left = leftover(plan, fitted[0]) if checked else None
             with ledger.stage("test and conclude"):
                 result = conclude(fitted, self.learner, self.methods, self.options, chosen, left)
+            if self.finds_groups:
+                with ledger.stage("test groups"):
+                    result = replace(result, groups=self._groups(plan, fitted[0], result))
         about = replace(result.about, models=ledger.models)
         return replace(result, about=about, cost=ledger.table(), settings=self.settings)
+
+    def _groups(self, plan: Plan, residuals: Residuals, result: Result) -> pd.DataFrame:
+        """Return the sets of features that explain each other, tested from the largest down."""
+        data, alpha = residuals.data, self.options.alpha
+        tests = result.table[result.table["method"] == _decides(self.methods)]
+        single = dict(enumerate(tests["p_value"].tolist()))
+        testable = [j for j, feature in enumerate(data.features) if feature.tested]
+        left = residuals.arrays.get("x_given_rest")
+        roots = clusters_of(similarity(data, left, residuals.rows), testable)
+
+        def p_of(members: tuple[int, ...]) -> float:
+            return single[members[0]] if len(members) == 1 else self._p_of_set(plan, members)
+
+        tested = visited_down(roots, p_of, len(testable), alpha)
+        return as_table(tested, data.names, alpha)
+
+    def _p_of_set(self, plan: Plan, members: tuple[int, ...]) -> float:
+        """Return the p-value of features tested as one, with the folds of the run."""
+        data, at = as_one(plan.data, members)
+        decides = _decides(self.methods)
+        methods = [m for m in self.methods if isinstance(m, (Method, Combination))]
+        needed = frozenset(need for method in methods for need in method.needs)
+        plans = [
+            replace(self.plan(repeat, None, plan.ledger), data=data, needs=needed,
+                    purpose="sets of features")
+            for repeat in range(self.options.repeats)
+        ]  # fmt: skip
+        options = replace(self.options, check=False, top=None)
+        try:
+            fitted = [fit_residuals(one) for one in plans]
+            found = conclude(fitted, self.learner, methods, options, {})
+        except NothingFitted:
+            return 1.0
+        table = found.table[found.table["method"] == decides]
+        return float(table["p_value"].iloc[at])
+
+
+def _decides(methods: Sequence[AnyMethod]) -> str:
+    """Return the name of the test that decides: a combination, else the first test."""
+    tests = [m for m in methods if isinstance(m, (Method, Combination))]
+    both = [m.name for m in tests if isinstance(m, Combination)]
+    return both[0] if both else tests[0].name if tests else ""
 
 
 def prepare(
@@ -209,7 +262,7 @@ def prepare(
     learner: object = "auto",
     methods: str | Sequence[str] = "default",
     paper: bool = False,
-    groups: Mapping[str, Sequence[str]] | None = None,
+    groups: Mapping[str, Sequence[str]] | str | None = None,
     sample_weight: object = None,
     clusters: object = None,
     task: str = "auto",
@@ -225,8 +278,10 @@ def prepare(
     settings = {name: plain(value) for name, value in (defaults() | asked | choices).items()}
     chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
+    finds_groups = isinstance(groups, str) and groups == "auto"
+    named = None if finds_groups else cast("Mapping[str, Sequence[str]] | None", groups)
     data = Dataset.from_table(
-        X, y, groups=groups, sample_weight=sample_weight, clusters=clusters, task=task,
+        X, y, groups=named, sample_weight=sample_weight, clusters=clusters, task=task,
         copies=not paper,  # it counted them
         keep_frame=any(wants),
         missing_target=missing_target,
@@ -237,7 +292,7 @@ def prepare(
     chosen = get_methods(
         methods, validity=options.validity, paper=options.paper, in_sample=options.in_sample
     )
-    job = Job(data, chosen_learner, chosen, options, n_jobs)
+    job = Job(data, chosen_learner, chosen, options, n_jobs, finds_groups=finds_groups)
     _check(job)
     return replace(job, seconds=time.perf_counter() - start, settings=settings)
 
@@ -292,5 +347,7 @@ def _check(job: Job) -> None:
             "splits as lists of row numbers do not go with missing_target='drop', which leaves "
             "rows out. Drop them first, or use a number of folds."
         )
+    if job.finds_groups and not _decides(job.methods):
+        raise InputError("groups='auto' tests sets of features, so it needs a test such as gcm.")
     if options.repeats > 1 and not isinstance(options.splits, (int, float)):
         raise InputError("repeats needs splits that can be redrawn: a number of folds or a share.")

@@ -237,7 +237,7 @@ def assess(
         "methods": methods,
         "splits": read_splits(splits),
         "paper": paper,
-        "groups": read_groups(groups),
+        "groups": "auto" if str(groups) == "auto" else read_groups(groups),
         "sample_weight": weights,
         "clusters": clusters,
         "task": task,

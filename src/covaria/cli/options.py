@@ -43,7 +43,8 @@ Categories = Annotated[
     str, typer.Option(help="Columns of codes that are categories, comma-separated.")
 ]
 Groups = Annotated[
-    Path | None, typer.Option(help='TOML: place = ["lat", "lon"] makes one feature of two.')
+    Path | None,
+    typer.Option(help='TOML: place = ["lat", "lon"] makes one feature of two; assess: or auto.'),
 ]
 Weights = Annotated[str | None, typer.Option(help="A column of sample weights.")]
 Clusters = Annotated[str | None, typer.Option(help="A column of clusters of rows.")]

@@ -19,6 +19,7 @@ from covaria.options.checks import file
 from covaria.results.about import About
 from covaria.results.drawing import draw
 from covaria.results.findings import Finding, note, texts
+from covaria.results.grouping import no_groups, sentences
 from covaria.results.latex import latex_table
 from covaria.results.packing import check_room, pack, unpack
 from covaria.results.settings import from_stored, to_stored
@@ -38,7 +39,7 @@ STAGES = "stages"
 # What a file holds, and its checksum; files of residua 0.1 have none.
 PARTS = (
     "format", "about", "alerts", "findings", "table", "quality", "rows", "scores", "residuals",
-    "cost", "settings",
+    "cost", "settings", "groups",
 )  # fmt: skip
 TEXTS = ("method", "feature", "status")
 NUMBERS = ("estimate", "std_error", "low", "high", "statistic", "p_value", "p_adjusted", "effect")
@@ -68,6 +69,8 @@ class Result:
     cost     stage, purpose, learner, models, seconds: what was fitted for what; it adds up to the
              run
     settings  what was asked for; assess(X, y, **settings) repeats it
+    groups   with groups="auto" a row for each set of features that explain each other: features,
+             size, p_value, p_adjusted, verdict, smallest, within
     """
 
     table: pd.DataFrame
@@ -79,6 +82,7 @@ class Result:
     residuals: Mapping[str, Array] = field(default_factory=dict)
     cost: pd.DataFrame = field(default_factory=_no_cost)
     settings: Mapping[str, object] = field(default_factory=dict)
+    groups: pd.DataFrame = field(default_factory=no_groups)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "about", About.of(self.about))
@@ -152,10 +156,12 @@ class Result:
         chosen = self.table.loc[self.table["selected"] & decides, "feature"].nunique()
         about = self.about
         correction = {"none": "unadjusted"}.get(about.correction, about.correction.upper())
-        return (
+        singles = (
             f"{chosen} of {len(self.features)} features matter for '{short(about.target)}' "
             f"({', '.join(self.methods)}; {correction}, level {about.alpha:g})."
         )
+        names = self.table.loc[self.table["selected"] & decides, "feature"].tolist()
+        return " ".join([*sentences(self.groups, names, describe_p), singles])
 
     @property
     def costs(self) -> str:
@@ -212,7 +218,14 @@ class Result:
             "residuals": {name: pack(array) for name, array in self.residuals.items()},
             "cost": {n: cells(self.cost[n]) for n in self.cost if n != "seconds"},
             "settings": {name: to_stored(value) for name, value in self.settings.items()},
+            **self._stored_groups,
         }
+
+    @property
+    def _stored_groups(self) -> dict[str, object]:
+        """Return the sets of features, where they were looked for."""
+        sets = {str(name): cells(column) for name, column in self.groups.items()}
+        return {"groups": sets} if len(self.groups) else {}
 
     @property
     def _seconds(self) -> dict[str, object]:
@@ -360,6 +373,7 @@ def _read(stored: Mapping[str, Any]) -> dict[str, Any]:
         if stages and "cost" in stored
         else _no_cost(),
         "settings": {name: from_stored(s) for name, s in stored.get("settings", {}).items()},
+        "groups": _frame(stored["groups"]) if "groups" in stored else no_groups(),
     }
 
 

@@ -356,6 +356,7 @@ def _settings(selector: _ColumnSelector) -> dict[str, Any]:
     settings = {name: getattr(selector, name) for name in names}
     if selector.top is not None:
         settings["top"] = selector.top
+    named_groups(selector.feature_groups)  # says what is wrong before anything is run
     settings["groups"] = selector.feature_groups
     settings["seed"] = _seed(selector.random_state)
     options = {} if selector.options is None else selector.options

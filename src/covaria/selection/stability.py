@@ -104,6 +104,8 @@ def stability(
     given = WITHOUT_CHECKS | options
     methods = methods if method is None else method
     job = prepare(X, y, learner=learner, methods=methods, seed=seed, n_jobs=n_jobs, **given)
+    if job.finds_groups:
+        raise InputError("groups='auto' is for assess. Name the groups, or leave them out.")
     samples = rule.samples(job.data, job.options.seed)
     runs = []
     with watched(progress) as reported:
