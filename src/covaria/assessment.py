@@ -216,20 +216,21 @@ class Job:
         """Return the sets of features that explain each other, tested from the largest down."""
         data, alpha = residuals.data, self.options.alpha
         tests = result.table[result.table["method"] == _decides(self.methods)]
-        single = dict(enumerate(tests["p_value"].tolist()))
-        testable = [j for j, feature in enumerate(data.features) if feature.tested]
+        single = dict(zip(tests["feature"].tolist(), tests["p_value"].tolist(), strict=True))
+        testable = [j for j, f in enumerate(data.features) if f.tested and f.name in single]
         left = residuals.arrays.get("x_given_rest")
         roots = clusters_of(similarity(data, left, residuals.rows), testable)
 
         def p_of(members: tuple[int, ...]) -> float:
-            return single[members[0]] if len(members) == 1 else self._p_of_set(plan, members)
+            first = data.names[members[0]]
+            return single[first] if len(members) == 1 else self._p_of_set(plan, members)
 
         tested = visited_down(roots, p_of, len(testable), alpha)
         return as_table(tested, data.names, alpha)
 
     def _p_of_set(self, plan: Plan, members: tuple[int, ...]) -> float:
         """Return the p-value of features tested as one, with the folds of the run."""
-        data, at = as_one(plan.data, members)
+        data = as_one(plan.data, members)
         decides = _decides(self.methods)
         methods = [m for m in self.methods if isinstance(m, (Method, Combination))]
         needed = frozenset(need for method in methods for need in method.needs)
@@ -244,8 +245,8 @@ class Job:
             found = conclude(fitted, self.learner, methods, options, {})
         except NothingFitted:
             return 1.0
-        table = found.table[found.table["method"] == decides]
-        return float(table["p_value"].iloc[at])
+        table = found.table[found.table["method"] == decides].set_index("feature")
+        return float(table["p_value"].to_numpy()[table.index == data.names[min(members)]][0])
 
 
 def _decides(methods: Sequence[AnyMethod]) -> str:

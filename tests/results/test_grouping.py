@@ -112,7 +112,7 @@ def test_a_set_owns_the_columns_of_its_members_and_no_other_is_tested():
         {"a": np.arange(30.0) ** 2, "k": list("xyz") * 10, "b": np.sin(np.arange(30.0))},
         np.cos(np.arange(30.0)),
     )
-    one, at = as_one(data, (0, 1))
+    one, at = as_one(data, (0, 1)), 0
     own = data.features[0].columns + data.features[1].columns
     assert sorted(one.features[at].columns) == sorted(own)
     assert [feature.columns for feature in one.features[1:]] == [(), ()]

@@ -445,8 +445,10 @@ def _on_dask(job: Job, where: str, progress: Progress | None) -> Result:
 
 def _document(result: Result) -> dict[str, object]:
     from covaria.report import summarize
+    from covaria.results.result import lines_of
 
-    return {**summarize(result), "table": result.lines}
+    sets = {"groups": lines_of(result.groups)} if len(result.groups) else {}
+    return {**summarize(result), "table": result.lines, **sets}
 
 
 def _command() -> str:

@@ -155,13 +155,13 @@ def no_groups() -> pd.DataFrame:
     return as_table([], [], 0.0)
 
 
-def as_one(data: Dataset, members: Sequence[int]) -> tuple[Dataset, int]:
-    """Return the table in which some features are one and no other is tested, and its number."""
+def as_one(data: Dataset, members: Sequence[int]) -> Dataset:
+    """Return the table in which some features are one, with the name of the first of them."""
     own = [data.features[j] for j in members]
     at = min(members)
     tested = [column for feature in own for column in feature.tested]
     beside = [c for feature in own for c in feature.columns if c not in feature.tested]
-    together = Feature("together", "group", (*tested, *beside), len(beside))
+    together = Feature(data.names[at], "group", (*tested, *beside), len(beside))
     features = [
         together if j == at else Feature(feature.name, "constant", ())
         for j, feature in enumerate(data.features)
@@ -173,7 +173,7 @@ def as_one(data: Dataset, members: Sequence[int]) -> tuple[Dataset, int]:
     if frame is not None:
         owned = tuple(c for feature in own for c in frame.owned[feature.name])
         frame = frame.owning({**frame.owned, together.name: owned})
-    return replace(data, features=tuple(features), levels=levels, frame=frame), at
+    return replace(data, features=tuple(features), levels=levels, frame=frame)
 
 
 def sentences(
