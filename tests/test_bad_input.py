@@ -212,7 +212,8 @@ TABLES = {
     "a target of Decimals": lambda: (plain()[0], [Decimal(int(i % 7)) for i in ROWS]),
     "a target near the largest": lambda: (plain()[0], plain()[1] * 1e59),
     "a target near the smallest": lambda: (plain()[0], plain()[1] * 1e-59),
-    "a target with another index": lambda: (plain()[0], plain()[1].set_axis(ROWS + 1000)),
+    "a target in another order": lambda: (plain()[0], plain()[1].iloc[::-1]),
+    "n/a among numbers": lambda: with_column([*["1", "2", "3"] * 19, "n/a", "3", "4"]),
     "a target as a frame": lambda: (plain()[0], plain()[1].to_frame()),
     "a target as a polars frame": lambda: (plain()[0], pl.DataFrame({"t": noise()})),
     "a target as an arrow array": lambda: (plain()[0], pa.chunked_array([noise()])),
@@ -350,7 +351,7 @@ def test_a_pipeline_meets_odd_tables_too(kind):
 
 
 def text_in_numbers():
-    return with_column(pd.Series(["1", "2", "3"] * 19 + ["n/a", "3", "4"], dtype=object))
+    return with_column(pd.Series(["1", "2", "3"] * 19 + ["oops", "3", "4"], dtype=object))
 
 
 def two_rows_of_names():
@@ -367,7 +368,11 @@ NO_TABLES = {
     "only denormals": (lambda: with_column(ROWS * 1e-310), "'odd' has only values below"),
     "complex numbers": (lambda: with_column(ROWS * 1j), "'odd' holds complex numbers"),
     "a complex array": (lambda: (plain()[0].to_numpy() * 1j, noise()), "'x0' holds complex"),
-    "text among numbers": (text_in_numbers, r"'odd' has text among its numbers ('n/a')"),
+    "text among numbers": (text_in_numbers, r"'odd' has text among its numbers ('oops')"),
+    "a target with another index": (
+        lambda: (plain()[0], plain()[1].set_axis(ROWS + 1000)),
+        r"has other row labels than X (1000, 1001, 1002, … where X has 0, 1, 2, …)",
+    ),
     "lists in cells": (lambda: with_column([[1]] * N), "'odd' holds lists or records"),
     "arrays in cells": (lambda: with_column([np.arange(2)] * N), "'odd' holds lists or records"),
     "records in cells": (lambda: with_column([{"a": 1}] * N), "'odd' holds lists or records"),

@@ -25,6 +25,7 @@ from covaria.learners import Prefit
 from covaria.methods import METHODS
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.report import write_report
+from covaria.results.drawing import drawn_by
 from covaria.results.equivalence import negligible
 from covaria.results.pairs import interactions
 from covaria.results.result import Result
@@ -78,6 +79,15 @@ __all__ = [
     "theory",
     "write_report",
 ]
+
+
+def _draw(result: object, kind: str, options: dict[str, Any]) -> Any:
+    from covaria import plots
+
+    return plots.draw(result, kind, options)
+
+
+drawn_by(_draw)
 
 
 def __getattr__(name: str) -> Any:

@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any
+from numbers import Real
+from typing import TYPE_CHECKING, Any, cast
 
 from covaria.diagnostics.residual_checks import leftover
-from covaria.errors import InputError, short
+from covaria.errors import InputError, NothingFitted, short
 from covaria.execution.cost import Ledger
 from covaria.execution.executors import Executor
 from covaria.execution.processes import Processes
+from covaria.execution.progress import watched
 from covaria.execution.threads import one_thread
 from covaria.learners import Auto, Estimator, Learner, Prefit, get_learner
 from covaria.methods import (
@@ -22,6 +24,7 @@ from covaria.methods import (
     PREFIT_METHODS,
     AnyMethod,
     Chooser,
+    Combination,
     Method,
     get_methods,
 )
@@ -30,10 +33,16 @@ from covaria.nuisance.plan import Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.splits import make_splits
 from covaria.options.checks import jobs, plain, plain_all, reporter, truth
+from covaria.options.familiar import knows_its_options
 from covaria.results.conclusion import Options, choose, conclude
+from covaria.results.grouping import as_one, as_table, similarity, visited_down
+from covaria.results.grouping import clusters as clusters_of
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features
 from covaria.tables.encoding import encoded
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # For runs whose diagnostics nobody would see: on parts of the rows, in pipelines and studies.
 WITHOUT_CHECKS: dict[str, Any] = {"check": False}
@@ -41,6 +50,7 @@ WITHOUT_CHECKS: dict[str, Any] = {"check": False}
 NOT_SETTINGS = ("X", "y", "n_jobs", "progress")
 
 
+@knows_its_options
 def assess(
     X: object,
     y: object = None,
@@ -49,11 +59,12 @@ def assess(
     methods: str | Sequence[str] = "default",
     splits: object = 5,
     paper: bool = False,
-    groups: Mapping[str, Sequence[str]] | None = None,
+    groups: Mapping[str, Sequence[str]] | str | None = None,
     features: Sequence[str] | None = None,
     sample_weight: object = None,
     clusters: object = None,
     task: str = "auto",
+    missing_target: str = "refuse",
     alternative: str | None = None,
     validity: str = "conservative",
     correction: str = "bh",
@@ -68,7 +79,7 @@ def assess(
     predictions: Mapping[str, object] | None = None,
     seed: int = 0,
     n_jobs: int = 1,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Result:
     """Return which features help predict y given the rest, with p-values.
 
@@ -90,7 +101,9 @@ def assess(
     paper
         The paper's mode: in sample, two-sided, raw p < .05, one permutation.
     groups
-        {"place": ["lat", "lon"]}: several columns tested as one feature.
+        {"place": ["lat", "lon"]}: several columns tested as one feature. "auto" tests features that
+        explain each other together as well, and their parts as far as the data allow:
+        `result.groups`, with the family-wise error kept over all sets.
     features
         ["price", "rooms"]: test these alone, each given all others; groups by their names. They
         get the numbers of a run that tests all, but for the correction, which counts the tested.
@@ -100,6 +113,8 @@ def assess(
         row by itself.
     task
         "auto": text, booleans and two-valued targets are classes, other numbers are numbers.
+    missing_target
+        "drop" leaves out rows without a target, with a note; "refuse" names them.
     alternative
         None: GCM two-sided, gains "greater"; or "two-sided", "greater", "less" for all.
     validity
@@ -127,7 +142,8 @@ def assess(
         predictions of every row that were made elsewhere, in the place of a learner. What they name
         is tested, by gcm, and by loco with "y|all".
     seed, n_jobs, progress
-        Same seed, same numbers, for any number of processes; a function of (done, total).
+        Same seed, same numbers, for any number of processes; a function of (done, total). Without
+        one a terminal or a notebook shows a bar; False shows none.
 
     Examples
     --------
@@ -139,7 +155,9 @@ def assess(
     """
     settings = {name: value for name, value in locals().items() if name != "progress"}
     progress = reporter(progress)
-    return prepare(**settings).run(progress)
+    job = prepare(**settings)
+    with watched(progress) as reported:
+        return job.run(reported)
 
 
 @cache
@@ -166,6 +184,7 @@ class Job:
     settings: Mapping[str, object] = field(default_factory=dict, compare=False)  # as asked for
     asked: tuple[str, ...] | None = None  # the features to test, None for all
     given: Given | None = None  # predictions made elsewhere
+    finds_groups: bool = False  # groups="auto"
 
     @cached_property
     def encoded(self) -> Dataset:
@@ -237,8 +256,54 @@ class Job:
                 left = leftover(plan, fitted[0]) if checked else None
             with ledger.stage("test and conclude"):
                 result = conclude(fitted, self.learner, self.methods, self.options, chosen, left)
+            if self.finds_groups:
+                with ledger.stage("test groups"):
+                    result = replace(result, groups=self._groups(plan, fitted[0], result))
         about = replace(result.about, models=ledger.models)
         return replace(result, about=about, cost=ledger.table(), settings=self.settings)
+
+    def _groups(self, plan: Plan, residuals: Residuals, result: Result) -> pd.DataFrame:
+        """Return the sets of features that explain each other, tested from the largest down."""
+        data, alpha = residuals.data, self.options.alpha
+        tests = result.table[result.table["method"] == _decides(self.methods)]
+        single = dict(zip(tests["feature"].tolist(), tests["p_value"].tolist(), strict=True))
+        testable = [j for j, f in enumerate(data.features) if f.tested and f.name in single]
+        left = residuals.arrays.get("x_given_rest")
+        roots = clusters_of(similarity(data, left, residuals.rows), testable)
+
+        def p_of(members: tuple[int, ...]) -> float:
+            first = data.names[members[0]]
+            return single[first] if len(members) == 1 else self._p_of_set(plan, members)
+
+        tested = visited_down(roots, p_of, len(testable), alpha)
+        return as_table(tested, data.names, alpha)
+
+    def _p_of_set(self, plan: Plan, members: tuple[int, ...]) -> float:
+        """Return the p-value of features tested as one, with the folds of the run."""
+        data = as_one(plan.data, members)
+        decides = _decides(self.methods)
+        methods = [m for m in self.methods if isinstance(m, (Method, Combination))]
+        needed = frozenset(need for method in methods for need in method.needs)
+        plans = [
+            replace(self.plan(repeat, None, plan.ledger), data=data, needs=needed,
+                    purpose="sets of features")
+            for repeat in range(self.options.repeats)
+        ]  # fmt: skip
+        options = replace(self.options, check=False, top=None)
+        try:
+            fitted = [fit_residuals(one) for one in plans]
+            found = conclude(fitted, self.learner, methods, options, {})
+        except NothingFitted:
+            return 1.0
+        table = found.table[found.table["method"] == decides].set_index("feature")
+        return float(table["p_value"].to_numpy()[table.index == data.names[min(members)]][0])
+
+
+def _decides(methods: Sequence[AnyMethod]) -> str:
+    """Return the name of the test that decides: a combination, else the first test."""
+    tests = [m for m in methods if isinstance(m, (Method, Combination))]
+    both = [m.name for m in tests if isinstance(m, Combination)]
+    return both[0] if both else tests[0].name if tests else ""
 
 
 def prepare(
@@ -248,11 +313,12 @@ def prepare(
     learner: object = "auto",
     methods: str | Sequence[str] = "default",
     paper: bool = False,
-    groups: Mapping[str, Sequence[str]] | None = None,
+    groups: Mapping[str, Sequence[str]] | str | None = None,
     features: Sequence[str] | None = None,
     sample_weight: object = None,
     clusters: object = None,
     task: str = "auto",
+    missing_target: str = "refuse",
     predictions: Mapping[str, object] | None = None,
     n_jobs: int = 1,
     **choices: Any,
@@ -261,14 +327,18 @@ def prepare(
     start = time.perf_counter()
     asked = {"learner": learner, "methods": methods, "paper": paper, "groups": groups,
              "features": plain_all(features), "sample_weight": sample_weight,
-             "clusters": clusters, "task": task, "predictions": predictions}  # fmt: skip
+             "clusters": clusters, "task": task, "missing_target": missing_target,
+             "predictions": predictions}  # fmt: skip
     settings = {name: plain(value) for name, value in (defaults() | asked | choices).items()}
     chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
+    finds_groups = isinstance(groups, str) and groups == "auto"
+    named = None if finds_groups else cast("Mapping[str, Sequence[str]] | None", groups)
     data = Dataset.from_table(
-        X, y, groups=groups, sample_weight=sample_weight, clusters=clusters, task=task,
+        X, y, groups=named, sample_weight=sample_weight, clusters=clusters, task=task,
         copies=not paper,  # it counted them
         keep_frame=any(wants),
+        missing_target=missing_target,
     )  # fmt: skip
     options = Options(**choices)
     if paper:
@@ -278,8 +348,8 @@ def prepare(
     chosen = get_methods(
         methods, validity=options.validity, paper=options.paper, in_sample=options.in_sample
     )
-    names = None if features is None else named_features(features, data, groups)
-    job = Job(data, chosen_learner, chosen, options, n_jobs, asked=names)
+    names = None if features is None else named_features(features, data, named)
+    job = Job(data, chosen_learner, chosen, options, n_jobs, asked=names, finds_groups=finds_groups)
     if predictions is not None:
         job = _without_fits(job, Given.of(predictions, data), is_default=_is_default(methods))
     _check(job)
@@ -375,5 +445,13 @@ def _check(job: Job) -> None:
             f"effect='{options.effect}' needs a target of numbers or of two classes, not of "
             f"{data.n_classes}."
         )
+    redrawn = isinstance(options.splits, (str, Real)) or hasattr(options.splits, "split")
+    if data.kept is not None and not redrawn:
+        raise InputError(
+            "splits as lists of row numbers do not go with missing_target='drop', which leaves "
+            "rows out. Drop them first, or use a number of folds."
+        )
+    if job.finds_groups and not _decides(job.methods):
+        raise InputError("groups='auto' tests sets of features, so it needs a test such as gcm.")
     if options.repeats > 1 and not isinstance(options.splits, (int, float)):
         raise InputError("repeats needs splits that can be redrawn: a number of folds or a share.")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from numbers import Integral
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
+
+T = TypeVar("T")
 
 # A longer sentence repeats what was given: its middle is left out, the cure stands at its end.
 MOST_LETTERS = 2000
@@ -27,6 +29,34 @@ class InputError(ValueError):
 
     def __init__(self, message: str = "") -> None:
         super().__init__(sentence(message))
+
+
+class Problems:
+    """What is wrong with a table, collected so that all of it is said at once."""
+
+    MOST = 10
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def of(self, function: Callable[..., T], *given: Any) -> T | None:
+        """Return what a function returns, or None where it found a problem."""
+        try:
+            return function(*given)
+        except InputError as error:
+            self.said.append(str(error))
+            return None
+
+    def settle(self) -> None:
+        """Raise what was found: one sentence as it is, several numbered."""
+        found = list(dict.fromkeys(self.said))
+        if len(found) == 1:
+            raise InputError(found[0])
+        if found:
+            listing = " ".join(f"({at}) {text}" for at, text in enumerate(found[: self.MOST], 1))
+            more = len(found) - self.MOST
+            tail = f" And {more} more." if more > 0 else ""
+            raise InputError(f"There are {len(found)} problems. {listing}{tail}")
 
 
 class NothingFitted(InputError):

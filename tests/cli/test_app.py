@@ -187,6 +187,53 @@ def test_remarks_on_the_file_and_the_columns_are_shown(covaria, quick, table):
 ODD = ["[/]", "[red]x[/red]", "<script>alert(1)</script>", "$\\frac$", "{{ 7*7 }}", "数量", "🎉"]
 
 
+def test_text_of_a_file_is_read_as_what_it_is(covaria, quick, table):
+    homes = rows()
+    homes["price"] = [f"${1000 * value:,.2f}" for value in homes["price"]]
+    homes["lat"] = ["unknown" if at % 9 == 0 else value for at, value in enumerate(homes["lat"])]
+    homes.to_csv(table, index=False)
+    code, out, _ = covaria(*quick)
+    assert code == cli.DONE
+    assert "target 'price' is a number" in out
+    assert "'price' holds amounts in $" in out
+    assert "'lat' has 'unknown' among its numbers" in out
+
+
+def test_rows_without_a_target_are_dropped_where_that_is_asked_for(covaria, quick, table):
+    homes = rows()
+    homes.loc[:4, "price"] = None
+    homes.to_csv(table, index=False)
+    assert covaria(*quick)[0] == cli.BAD_INPUT
+    code, out, _ = covaria(*quick, "--missing-target", "drop")
+    assert code == cli.DONE
+    assert "5 rows of 80 without a target left out" in out
+
+
+def test_codes_and_leaks_are_said_before_fitting_with_the_option_that_cures_them(
+    covaria, quick, table
+):
+    homes = rows().assign(zip_code=np.arange(80) % 4 + 1)
+    homes.assign(paid=homes["price"] * 1.2 + 0.01).to_csv(table, index=False)
+    _, out, _ = covaria(*quick)
+    plan = out.index("Plan:")
+    assert out.index("possible leak: 'paid'") < plan
+    assert out.index("'zip_code' holds a few whole numbers") < plan
+    _, out, _ = covaria(*quick, "--drop", "paid", "--categories", "zip_code")
+    assert "1 category" in out
+    assert "whole numbers" not in out
+
+
+def test_groups_that_explain_each_other_are_found(covaria, quick, table):
+    homes = rows()
+    homes["size"] = homes["area"] + 0.02 * np.random.default_rng(0).normal(size=80)
+    homes.to_csv(table, index=False)
+    code, out, _ = covaria(*quick, "--groups", "auto", "--json")
+    assert code == cli.DONE
+    found = json.loads(out)
+    assert found["headline"].startswith("'area', 'size' together matter (p = ")
+    assert found["groups"][0]["features"] == ["area", "size"]
+
+
 def odd_table(path, names):
     frame = rows()
     for at, name in enumerate(names):

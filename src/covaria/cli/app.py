@@ -28,6 +28,7 @@ from covaria.cli import study as cli_study
 from covaria.cli.options import (
     Alpha,
     AsJson,
+    Categories,
     Clusters,
     Drop,
     Features,
@@ -35,6 +36,7 @@ from covaria.cli.options import (
     Jobs,
     LearnerName,
     Methods,
+    MissingTarget,
     Quiet,
     Seed,
     Splits,
@@ -200,9 +202,11 @@ def assess(
     groups: Groups = None,
     features: Features = "",
     drop: Drop = "",
+    categories: Categories = "",
     weights: Weights = None,
     clusters: Clusters = None,
     task: Task = "auto",
+    missing_target: MissingTarget = "refuse",
     validity: Annotated[
         str, typer.Option(help="LOCO's null: conservative, zipper, split or signed_root.")
     ] = "conservative",
@@ -232,7 +236,7 @@ def assess(
     as_json: AsJson = False,
 ) -> None:
     """Test which columns of TABLE help to predict the target, given the others."""
-    from covaria.tables.files import read_groups, read_table, without_columns
+    from covaria.tables.files import as_categories, read_groups, read_table, without_columns
 
     frame, notes = read_table(table)
     settings = {
@@ -240,11 +244,12 @@ def assess(
         "methods": methods,
         "splits": read_splits(splits),
         "paper": paper,
-        "groups": read_groups(groups),
+        "groups": "auto" if str(groups) == "auto" else read_groups(groups),
         "features": read_features(features),
         "sample_weight": weights,
         "clusters": clusters,
         "task": task,
+        "missing_target": missing_target,
         "validity": validity,
         "correction": correction,
         "alpha": alpha,
@@ -254,7 +259,7 @@ def assess(
         "seed": seed,
         "n_jobs": jobs,
     }
-    frame = without_columns(frame, drop)
+    frame = as_categories(without_columns(frame, drop), categories)
     output = _Output(report, out, quiet, as_json)
     _run(frame, target, settings, notes, table.name, output, dask)
 
@@ -413,12 +418,14 @@ def _run(
 
     from covaria.assessment import prepare
     from covaria.cli import console
+    from covaria.tables.suspicions import suspicions
 
     job = prepare(frame, target, **settings)
     plan = job.plan(0)
     make_room(*output.files)
     output.say(console.data_line(name, plan))
-    for note in (*notes, *job.data.notes):
+    said = (*job.data.notes, *(odd.text for odd in suspicions(job.data)))
+    for note in (*notes, *said):
         output.say(f"! {note}")
     output.say(console.plan_line(plan, job.options.repeats))
     if note := console.compile_note(plan):
@@ -431,7 +438,7 @@ def _run(
         print(json.dumps(_document(result), allow_nan=False))
     else:
         console.print_verdict(result)
-        for line in console.footnotes(result, said=job.data.notes):
+        for line in console.footnotes(result, said=said):
             output.say(line)
     output.write(result)
     output.say(f"Repeat  {_command()}")
@@ -448,8 +455,10 @@ def _run_on_dask(job: Job, where: str, progress: Progress | None) -> Result:
 
 def _document(result: Result) -> dict[str, object]:
     from covaria.report import summarize
+    from covaria.results.result import lines_of
 
-    return {**summarize(result), "table": result.lines}
+    sets = {"groups": lines_of(result.groups)} if len(result.groups) else {}
+    return {**summarize(result), "table": result.lines, **sets}
 
 
 def _command() -> str:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from covaria.errors import plural, short, visible
-from covaria.execution.progress import Pace, Show, display, in_words
+from covaria.execution.progress import display, in_words, timed
 from covaria.execution.terminal import bare
 from covaria.report.alerts import all_alerts
 from covaria.results.result import Result, cell_width, plain_table
@@ -140,17 +140,7 @@ def footnotes(result: Result, said: Iterable[str] = ()) -> Iterable[str]:
 def progress_bar(*, hidden: bool) -> Iterator[Progress | None]:
     """Yield a progress function that shows the fits done and the time left."""
     with display("fitting", hidden=hidden) as show:
-        yield _timed(show) if show else None
-
-
-def _timed(show: Show) -> Progress:
-    pace = Pace()
-
-    def advance(done: int, total: int) -> None:
-        rate = pace.rate(done)
-        show(done, total, f"about {in_words((total - done) / rate)} left" if rate else "")
-
-    return advance
+        yield timed(show) if show else None
 
 
 def compile_note(plan: Plan) -> str:

@@ -39,13 +39,20 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes; -1 for all cores.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same numbers.")]
 Drop = Annotated[str, typer.Option(help="Columns to leave out, comma-separated.")]
+Categories = Annotated[
+    str, typer.Option(help="Columns of codes that are categories, comma-separated.")
+]
 Groups = Annotated[
-    Path | None, typer.Option(help='TOML: place = ["lat", "lon"] makes one feature of two.')
+    Path | None,
+    typer.Option(help='TOML: place = ["lat", "lon"] makes one feature of two; assess: or auto.'),
 ]
 Features = Annotated[str, typer.Option(help="Test these alone, comma-separated, given all others.")]
 Weights = Annotated[str | None, typer.Option(help="A column of sample weights.")]
 Clusters = Annotated[str | None, typer.Option(help="A column of clusters of rows.")]
 Task = Annotated[str, typer.Option(help="auto, regression or classification.")]
+MissingTarget = Annotated[
+    str, typer.Option(help="Rows without a target: refuse them, or drop them with a note.")
+]
 Alpha = Annotated[float, typer.Option(help="The level after correction.")]
 Page = Annotated[Path | None, typer.Option(help="Where the HTML page goes.")]
 

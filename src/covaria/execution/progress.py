@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from covaria.execution.terminal import bare
 
 SECONDS = 10.0  # between two lines
+PATIENCE = 1.0  # seconds before a bar is shown by itself
 
 Show = Callable[[int, int, str], None]
 
@@ -73,3 +74,64 @@ def in_words(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def timed(show: Show) -> Callable[[int, int], None]:
+    """Return a function of (done, total) that shows the time left as well."""
+    pace = Pace()
+
+    def advance(done: int, total: int) -> None:
+        rate = pace.rate(done)
+        show(done, total, f"about {in_words((total - done) / rate)} left" if rate else "")
+
+    return advance
+
+
+@contextmanager
+def watched(given: object, label: str = "fitting") -> Iterator[Callable[[int, int], None] | None]:
+    """Yield the function that hears of progress: the one given, or a bar where someone looks.
+
+    None shows a bar on a terminal and in a notebook, once a run takes a while; False shows none.
+    """
+    if callable(given):
+        yield given
+    elif given is False or not (sys.stderr.isatty() or in_notebook()):
+        yield None
+    else:
+        with ExitStack() as stack:
+            yield _patient(label, stack)
+
+
+def _patient(label: str, stack: ExitStack) -> Callable[[int, int], None]:
+    start, shown = time.monotonic(), list[Callable[[int, int], None]]()
+
+    def advance(done: int, total: int) -> None:
+        if not shown and time.monotonic() - start > PATIENCE:
+            kind = _bar if sys.stderr.isatty() else _rewritten
+            shown.append(timed(stack.enter_context(kind(label))))
+        if shown:
+            shown[0](done, total)
+
+    return advance
+
+
+@contextmanager
+def _rewritten(label: str) -> Iterator[Show]:
+    """Yield a function that writes one line over and over, which goes at the end."""
+    longest = 0
+
+    def show(done: int, total: int, said: str) -> None:
+        nonlocal longest
+        line = f"{label} {done}/{total}{said and ', ' + said}"
+        longest = max(longest, len(line))
+        print(f"\r{line:<{longest}}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        print(f"\r{'':<{longest}}\r", end="", file=sys.stderr, flush=True)
+
+
+def in_notebook() -> bool:
+    """Return whether this runs in the kernel of a notebook."""
+    return "ipykernel" in sys.modules and hasattr(sys, "ps1")

@@ -212,7 +212,7 @@ def _losses(
     for outcome, weight, array in zip(outcomes, weights, losses, strict=True):
         assert outcome.prediction is not None
         found += weight * (array - plan.data.loss(outcome.prediction, test)[:, None])
-    return found
+    return np.maximum(found, 0.0)
 
 
 def _weighted(arrays: list[Array | None], weights: list[float]) -> Array | None:

@@ -29,6 +29,7 @@ from covaria.nuisance.fit import by_task, engine_for, run
 from covaria.nuisance.plan import OF_FULL_MODEL, Choices, Outcome, Plan, Task
 from covaria.nuisance.selected import less_selected
 from covaria.nuisance.splits import Fold, in_parts
+from covaria.options.familiar import knows_its_options
 from covaria.randomness import stream
 from covaria.tables.dataset import Dataset, Feature, Index, Rows, as_slice, of_all_classes
 from covaria.tables.encoding import goes_with, widening, within
@@ -240,6 +241,7 @@ class Residuals:
         return float(np.average(losses, weights=data.weights))
 
 
+@knows_its_options
 def fit_residuals(plan: Plan) -> Residuals:
     """Return what every regression of the plan leaves over, each fitted once."""
     ledger = plan.ledger or Ledger()

@@ -19,7 +19,7 @@ from covaria.errors import InputError, did_you_mean, is_whole, short
 LARGEST_WHOLE = 10**100
 MOST_JOBS = 10_000
 T = TypeVar("T")
-P = TypeVar("P", bound=Callable[..., object] | None)
+P = TypeVar("P", bound=Callable[..., object] | bool | None)
 
 
 def plain(value: T) -> T:
@@ -147,8 +147,8 @@ def jobs(value: object, name: str = "n_jobs") -> int:
 
 
 def reporter(value: P) -> P:
-    """Return the function that hears of progress, or None."""
-    if value is not None and not callable(value):
+    """Return the function that hears of progress, None, or False where no bar is to be shown."""
+    if value is not None and value is not False and not callable(value):
         raise InputError(
             f"progress={shown(value)} must be a function of (done, total), such as print, or None."
         )

@@ -77,7 +77,7 @@ def _errors(repeats: int, seed: int) -> Array:
     for repeat in range(repeats):
         key = seed_of(seed, "assumption error", repeat)
         X, y = scenario("additive").draw(N_ROWS, seed=key)
-        result = assess(X, y, learner="boosting", methods=["dropout"], seed=key)
+        result = assess(X, y, learner="boosting", methods=["dropout"], seed=key, progress=False)
         found.append(float(np.sqrt(np.mean(result.residuals["y_given_all"] ** 2))))
     return np.array(found)
 

@@ -1,5 +1,8 @@
 """Pictures: a Result, a stability run or a tidy table in, matplotlib Axes out."""
 
+from typing import Any
+
+from covaria.errors import InputError, did_you_mean
 from covaria.plots.efficiency import efficiencies, power_curves, theory_bars
 from covaria.plots.rates import selection_rates
 from covaria.plots.results import cost, forest, p_values, quality, residuals, stability
@@ -23,3 +26,17 @@ __all__ = [
     "sweep_panels",
     "theory_bars",
 ]
+
+# Pictures that need a result and nothing else, or what is given by name.
+OF_RESULTS = {
+    "forest": forest, "p_values": p_values, "quality": quality, "residuals": residuals,
+    "cost": cost,
+}  # fmt: skip
+
+
+def draw(result: object, kind: str, options: dict[str, Any]) -> Any:
+    """Return the axes of one of the pictures of a result, by its name."""
+    if kind not in OF_RESULTS:
+        raise InputError(f"There is no picture '{kind}'.{did_you_mean(kind, OF_RESULTS)}")
+    picture: Any = OF_RESULTS[kind]
+    return picture(result, **options)

@@ -53,6 +53,7 @@ from covaria.results.findings import Finding, note, of_each
 from covaria.results.result import Result
 from covaria.results.status import Outcome, Status, has_failed
 from covaria.tables.dataset import Dataset
+from covaria.tables.suspicions import suspicions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +62,9 @@ Array = NDArray[np.float64]
 
 # A finding with fewer effective rows, (Σs²)²/Σs⁴, is said to rest on few, and so many are named.
 FEW_ROWS, NAMED_ROWS = 15, 5
+
+# Features that explain a larger share of the target may hold it.
+TOO_GOOD = 0.99
 
 # More would fill the memory before anything is fitted.
 MOST_REPEATS, MOST_PERMUTATIONS = 10_000, 1_000_000
@@ -195,12 +199,12 @@ def conclude(
     result = Result(
         table=table,
         scores=scores,
-        rows=_tested(fitted),
+        rows=_row_numbers(fitted),
         about=About.of(_about(fitted, learner, methods, options, chosen)),
         quality=quality,
         findings=(
             *_findings(fitted[0].data, learner, table, quality, options),
-            *_resting_on_few(table, scores, _tested(fitted)),
+            *_resting_on_few(table, scores, _row_numbers(fitted)),
             *(
                 note(f"{name}: {one.choice.note}")
                 for name, one in chosen.items()
@@ -330,6 +334,12 @@ def _reach(method: Method, residuals: Residuals) -> float:
 
 def _tested(fitted: Sequence[Residuals]) -> NDArray[np.intp]:
     return np.unique(np.concatenate([residuals.rows for residuals in fitted]))
+
+
+def _row_numbers(fitted: Sequence[Residuals]) -> NDArray[np.intp]:
+    """Return which rows of the table were tested, counting those that were left out."""
+    rows, kept = _tested(fitted), fitted[0].data.kept
+    return rows if kept is None else kept[rows]
 
 
 def _mean_over_repeats(fitted: Sequence[Residuals], per_repeat: list[Array]) -> Array:
@@ -672,6 +682,8 @@ def _findings(
         )
     yield from (note(text) for text in (*data.notes, *learner.notes))
     yield from _without_effect(data, options)
+    if options.check:
+        yield from _suspicious(data, quality)
     if options.paper:
         yield note(
             "Paper mode: residuals in sample, two-sided, unadjusted. With flexible learners "
@@ -717,6 +729,21 @@ def _used(table: pd.DataFrame, learner: Prefit) -> Iterable[Finding]:
             "features also useless ones. Whether a feature matters pcm and cpi tell, or "
             "Prefit(…, n_train=…) with the rows the model learned from.",
             "prefit",
+        )
+
+
+def _suspicious(data: Dataset, quality: pd.DataFrame) -> Iterable[Finding]:
+    """Yield what looks odd in the table, and whether all features tell the target too well."""
+    found = suspicions(data)
+    for one in found:
+        yield from of_each(one.kind, one.features, one.text, one.values or None)
+    full = quality.loc[quality["regression"] == "y given all", "r2"].tolist()
+    if full and full[0] >= TOO_GOOD and all(one.kind != "possible_leak" for one in found):
+        yield note(
+            f"The features predict '{short(data.target)}' almost fully (R² {full[0]:.3f}): one of "
+            "them may be made from it, or known only after it. Drop what is.",
+            "possible_leak",
+            full[0],
         )
 
 

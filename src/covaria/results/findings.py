@@ -35,6 +35,10 @@ KINDS = {
     "collinear": Kind("features explain each other"),
     "heavy_tails": Kind("a hundredth of the rows makes most of the spread"),
     "untestable": Kind("no test can say anything of a feature"),
+    "possible_leak": Kind("a feature, or all of them, tell the target almost fully"),
+    "identifier": Kind("a feature looks like the names of rows"),
+    "codes": Kind("whole numbers may be codes of categories"),
+    "near_copies": Kind("two features say the same in other units"),
 }
 
 

@@ -17,7 +17,10 @@ from covaria.errors import InputError, MissingExtra, plural, short
 from covaria.execution.cost import Ledger
 from covaria.options.checks import file
 from covaria.results.about import About
+from covaria.results.drawing import draw
 from covaria.results.findings import Finding, note, texts
+from covaria.results.grouping import no_groups, sentences
+from covaria.results.latex import latex_table
 from covaria.results.packing import check_room, pack, unpack
 from covaria.results.settings import from_stored, to_stored
 from covaria.results.status import Outcome, Status, has_failed
@@ -36,7 +39,7 @@ STAGES = "stages"
 # What a file holds, and its checksum; files of residua 0.1 have none.
 PARTS = (
     "format", "about", "alerts", "findings", "table", "quality", "rows", "scores", "residuals",
-    "cost", "settings",
+    "cost", "settings", "groups",
 )  # fmt: skip
 TEXTS = ("method", "feature", "status")
 NUMBERS = ("estimate", "std_error", "low", "high", "statistic", "p_value", "p_adjusted", "effect")
@@ -67,6 +70,8 @@ class Result:
     cost     stage, purpose, learner, models, seconds: what was fitted for what; it adds up to the
              run
     settings  what was asked for; assess(X, y, **settings) repeats it
+    groups   with groups="auto" a row for each set of features that explain each other: features,
+             size, p_value, p_adjusted, verdict, smallest, within
     """
 
     table: pd.DataFrame
@@ -78,6 +83,7 @@ class Result:
     residuals: Mapping[str, Array] = field(default_factory=dict)
     cost: pd.DataFrame = field(default_factory=_no_cost)
     settings: Mapping[str, object] = field(default_factory=dict)
+    groups: pd.DataFrame = field(default_factory=no_groups)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "about", About.of(self.about))
@@ -151,10 +157,12 @@ class Result:
         chosen = self.table.loc[self.table["selected"] & decides, "feature"].nunique()
         about = self.about
         correction = {"none": "unadjusted"}.get(about.correction, about.correction.upper())
-        return (
+        singles = (
             f"{chosen} of {len(self.features)} features matter for '{short(about.target)}' "
             f"({', '.join(self.methods)}; {correction}, level {about.alpha:g})."
         )
+        names = self.table.loc[self.table["selected"] & decides, "feature"].tolist()
+        return " ".join([*sentences(self.groups, names, describe_p), singles])
 
     @property
     def costs(self) -> str:
@@ -165,11 +173,38 @@ class Result:
         return f"{total} fitted: {', '.join(parts)}." if parts else f"{total} fitted."
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from covaria.results.notebook import page
 
-        notes = "".join(f"<li>{escape(alert)}</li>" for alert in self.alerts)
-        table = str(self.verdicts.to_html(index=False, escape=True, border=0))
-        return f"<p><b>{escape(self.headline)}</b></p>{table}<ul>{notes}</ul>"
+        drawn = next(iter(self.scores), "")
+        effects = self.table[self.table["method"] == drawn].to_dict(orient="records")
+        side = self.about.methods.get(drawn, "")
+        lines = cast(list[Line], effects)
+        return page(self.headline, self.verdicts, lines, self.alerts, side)
+
+    def summary(self) -> str:
+        """Return the answer, the verdicts, what to know before trusting them, how they came."""
+        from covaria.results.notebook import Text
+
+        about = self.about
+        made = (
+            f"Learner {short(about.learner_text)}; {about.splits}; seed {about.seed}; "
+            f"{plural(about.n_tested, 'row')} tested."
+        )
+        doubts = [f"!! {text}" for text in texts(self.warnings)]
+        notes = [f"! {alert}" for alert in self.alerts if f"!! {alert}" not in doubts]
+        table = plain_table(self.verdicts)
+        return Text("\n".join([self.headline, "", table, "", *doubts, *notes, made, self.costs]))
+
+    def plot(self, kind: str = "forest", **options: Any) -> Any:
+        """Return the axes of a picture: forest, p_values, quality, residuals or cost.
+
+        Options are those of the function of that name in `covaria.plots`.
+        """
+        return draw(self, kind, options)
+
+    def to_latex(self, *, caption: str = "", label: str = "") -> str:
+        """Return the verdicts as a LaTeX table (booktabs), every name escaped."""
+        return latex_table(self.verdicts, caption or self.headline, label)
 
     def to_dict(self) -> dict[str, object]:
         """Return everything as values that json can hold; arrays as compressed text."""
@@ -184,7 +219,14 @@ class Result:
             "residuals": {name: pack(array) for name, array in self.residuals.items()},
             "cost": {n: cells(self.cost[n]) for n in self.cost if n != "seconds"},
             "settings": {name: to_stored(value) for name, value in self.settings.items()},
+            **self._stored_groups,
         }
+
+    @property
+    def _stored_groups(self) -> dict[str, object]:
+        """Return the sets of features, where they were looked for."""
+        sets = {str(name): cells(column) for name, column in self.groups.items()}
+        return {"groups": sets} if len(self.groups) else {}
 
     @property
     def _seconds(self) -> dict[str, object]:
@@ -332,6 +374,7 @@ def _read(stored: Mapping[str, Any]) -> dict[str, Any]:
         if stages and "cost" in stored
         else _no_cost(),
         "settings": {name: from_stored(s) for name, s in stored.get("settings", {}).items()},
+        "groups": _frame(stored["groups"]) if "groups" in stored else no_groups(),
     }
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from covaria.assessment import WITHOUT_CHECKS, Job, prepare
 from covaria.errors import InputError, short, text_of
+from covaria.execution.progress import watched
 from covaria.learners import Learner, get_learner
 from covaria.nuisance.plan import Plan, Progress
 from covaria.nuisance.residuals import fit_residuals
@@ -56,7 +57,7 @@ def refit(
     seeds: int = 1,
     seed: int = 0,
     n_jobs: int = 1,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Any,
 ) -> Refit:
     """Return the error of each learner on the features that each method selects, and which last.
@@ -88,7 +89,7 @@ def refit(
     seeds, seed = whole("seeds", seeds, 1, MOST_SEEDS, what), whole("seed", seed, 0)
     # Says what is wrong before anything is run.
     folds, progress = Rule(folds=folds, threshold=threshold).folds, reporter(progress)
-    check_options(options, own=("learners", "methods"))
+    check_options(options, own=("learner", "learners", "methods"))
     if options.get("features") is not None:
         raise InputError(
             "refit compares learners on what is selected of all features, so features is not for "
@@ -97,16 +98,17 @@ def refit(
     runs: list[_Run] = []
     named = name_learners([learner] if learners is None else learners)
     total = len(named) * seeds * folds
-    for name, one in named.items():
-        given = WITHOUT_CHECKS | options
-        job = prepare(X, y, learner=one, methods=methods, seed=seed, n_jobs=n_jobs, **given)
-        for at in range(seeds):
-            done = len(runs) * folds
-            found = stability(
-                X, y, methods=methods, learner=one, folds=folds, threshold=threshold,
-                seed=seed + at, n_jobs=n_jobs, progress=_after(progress, done, total), **options,
-            )  # fmt: skip
-            runs.append(_Run(name, seed + at, found, _errors(job, found, seed + at)))
+    with watched(progress) as heard:
+        for name, one in named.items():
+            given = WITHOUT_CHECKS | options
+            job = prepare(X, y, learner=one, methods=methods, seed=seed, n_jobs=n_jobs, **given)
+            for at in range(seeds):
+                told = _after(heard, len(runs) * folds, total)
+                found = stability(
+                    X, y, methods=methods, learner=one, folds=folds, threshold=threshold,
+                    seed=seed + at, n_jobs=n_jobs, progress=told, **options,
+                )  # fmt: skip
+                runs.append(_Run(name, seed + at, found, _errors(job, found, seed + at)))
     return _concluded(runs)
 
 
@@ -132,9 +134,9 @@ def name_learners(given: object) -> dict[str, Learner]:
     return named
 
 
-def _after(progress: Progress | None, done: int, total: int) -> Progress | None:
+def _after(progress: Progress | None, done: int, total: int) -> Progress | bool:
     if progress is None:
-        return None
+        return False
     return lambda at, _: progress(done + at, total)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from covaria.assessment import WITHOUT_CHECKS, assess
 from covaria.errors import InputError, is_whole, listed, plural, text_of
 from covaria.methods import DEFAULT_METHODS, IN_SAMPLE_METHODS
 from covaria.options.checks import plain, shown, truth
+from covaria.options.familiar import knows_its_options
 from covaria.options.naming import split_names
 from covaria.results.result import Result
 from covaria.results.status import has_failed
@@ -31,6 +33,12 @@ from covaria.tables.dataset import MIN_ROWS, named_groups
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 S = TypeVar("S", bound=np.generic)
+# A pipeline fits again and again.
+QUIET: dict[str, Any] = {"progress": False}
+# What scikit-learn has names of its own for.
+_its_options = partial(
+    knows_its_options, seed="random_state", methods="method", groups="feature_groups"
+)
 
 
 class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -38,6 +46,7 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     support_: Flags
 
+    @_its_options
     def __init__(
         self,
         method: str = "default",
@@ -230,7 +239,7 @@ class Selector(_ColumnSelector):
     scores_: Array
 
     def _run(self, X: Any, y: Any, **given: Any) -> Result:
-        return assess(X, y, methods=_one(self), **_settings(self), **given)
+        return assess(X, y, methods=_one(self), **(QUIET | _settings(self)), **given)
 
     def _keep(self, result: Result) -> None:
         table = result.only(result.methods[-1]).table  # a combination stands behind its parts
@@ -285,6 +294,7 @@ class StabilitySelector(_ColumnSelector):
     result_: Stability
     scores_: Array
 
+    @_its_options
     def __init__(
         self,
         method: str = "default",
@@ -338,7 +348,7 @@ class StabilitySelector(_ColumnSelector):
             scheme=self.scheme,
             pairs=self.pairs,
             paper=self.paper,
-            **_settings(self),
+            **(QUIET | _settings(self)),
             **given,
         )
 
@@ -355,6 +365,7 @@ def _settings(selector: _ColumnSelector) -> dict[str, Any]:
     settings = {name: getattr(selector, name) for name in names}
     if selector.top is not None:
         settings["top"] = selector.top
+    named_groups(selector.feature_groups)  # says what is wrong before anything is run
     settings["groups"], settings["features"] = selector.feature_groups, selector.features
     settings["seed"] = _seed(selector.random_state)
     options = {} if selector.options is None else selector.options

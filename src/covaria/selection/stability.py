@@ -23,13 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.assessment import WITHOUT_CHECKS, Job, assess, prepare
-from covaria.errors import InputError, NothingFitted, did_you_mean, listed, plural, short
+from covaria.errors import InputError, NothingFitted, listed, plural, short
 from covaria.execution.executors import Died, Unsendable, each, in_order
 from covaria.execution.processes import Processes
+from covaria.execution.progress import watched
 from covaria.execution.threads import one_thread
 from covaria.nuisance.plan import Progress
 from covaria.nuisance.splits import Fold, by_appearance, make_splits
 from covaria.options.checks import one_of, plain, reporter, shown, whole
+from covaria.options.familiar import unknown_option
 from covaria.randomness import seed_of, stream
 from covaria.results.result import plain_table
 from covaria.results.status import has_failed
@@ -69,7 +71,7 @@ def stability(
     pairs: int = 50,
     seed: int = 0,
     n_jobs: int = 1,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     **options: Any,
 ) -> Stability:
     """Return how often each feature is selected on parts of the rows, and which are stable.
@@ -104,12 +106,15 @@ def stability(
     given = WITHOUT_CHECKS | options
     methods = methods if method is None else method
     job = prepare(X, y, learner=learner, methods=methods, seed=seed, n_jobs=n_jobs, **given)
+    if job.finds_groups:
+        raise InputError("groups='auto' is for assess. Name the groups, or leave them out.")
     samples = rule.samples(job.data, job.options.seed)
     runs = []
-    for run in _runs(job, samples, rule.scheme):
-        runs.append(run)
-        if progress:
-            progress(len(runs), len(samples))
+    with watched(progress) as reported:
+        for run in _runs(job, samples, rule.scheme):
+            runs.append(run)
+            if reported:
+                reported(len(runs), len(samples))
     if all(run.nothing for run in runs):
         raise InputError(f"On a part of {plural(len(samples[0][0]), 'row')}: {runs[0].nothing}")
     return _concluded(job, rule, samples, runs)
@@ -206,7 +211,7 @@ def check_options(
     known = [*own, *(name for name in inspect.signature(assess).parameters if name not in named)]
     for name in options:
         if name not in known:
-            raise InputError(f"There is no option '{short(name)}'.{did_you_mean(name, known)}")
+            raise unknown_option(name, known)
 
 
 def _check_splits(splits: object) -> None:
@@ -299,6 +304,7 @@ def part_of(data: Dataset, rows: Rows) -> Dataset:
         clusters=_clusters(data, rows),
         frame=None if data.frame is None else data.frame.at_rows(rows),
         levels=tuple(replace(one, code=one.code[rows]) for one in data.levels),
+        kept=None if data.kept is None else data.kept[rows],
     )
 
 

@@ -88,7 +88,7 @@ def _rows(work: Work, seed: int) -> tuple[Row, ...]:
 
 
 def _assessed(work: Work, X: Any, y: Any, seed: int) -> Any:
-    options: dict[str, Any] = WITHOUT_CHECKS | dict(work.cell.options)
+    options: dict[str, Any] = WITHOUT_CHECKS | {"progress": False} | dict(work.cell.options)
     methods: Sequence[str] = work.methods
     return assess(X, y, learner=work.cell.learner, methods=methods, seed=seed, **options)
 

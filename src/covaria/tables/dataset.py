@@ -16,11 +16,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.errors import InputError, did_you_mean, plural, short, text_of
+from covaria.errors import InputError, Problems, did_you_mean, plural, short, text_of
 from covaria.options.checks import one_of, shown
 from covaria.tables.copies import find_copies, repeats
 from covaria.tables.frames import Frame
-from covaria.tables.reading import Column, columns_of, frame_of, has_columns, is_gap, vector
+from covaria.tables.reading import (
+    Column,
+    aligned,
+    columns_of,
+    frame_of,
+    has_columns,
+    is_gap,
+    vector,
+)
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -49,6 +57,7 @@ PROBABILITY_FLOOR = 1e-6
 # As many numbers are copied at once: 8 MB.
 AT_ONCE = 2**20
 TASKS = ("auto", "regression", "classification")
+MISSING_TARGET = ("refuse", "drop")
 
 
 @dataclass(frozen=True)
@@ -99,6 +108,7 @@ class Dataset:
     n_copies: int = 0  # rows that repeat another; those are the clusters then
     notes: tuple[str, ...] = field(default=(), compare=False)
     levels: tuple[Levels, ...] = field(default=(), compare=False)
+    kept: Rows | None = field(default=None, compare=False)  # of the table's rows; None: all
     frame: Frame | None = field(default=None, compare=False, repr=False)
     others: tuple[Feature, ...] = ()  # not tested, but those that are, are tested given them
 
@@ -114,30 +124,40 @@ class Dataset:
         task: str = "auto",
         copies: bool = True,
         keep_frame: bool = False,
+        missing_target: str = "refuse",
     ) -> Dataset:
-        """Return the checked table, or raise InputError with the column and the cure.
+        """Return the checked table, or raise InputError with all problems, each with its cure.
 
         Copies of rows become clusters where none are given, unless `copies` says to leave them.
-        `keep_frame` keeps the columns as they came beside the numbers, as `frame`.
+        `keep_frame` keeps the columns as they came beside the numbers, as `frame`. Rows without a
+        target are refused, or left out with missing_target="drop".
         """
         task, groups = one_of("task", task, TASKS), named_groups(groups)
-        table = columns_of(X)
+        missing_target = one_of("missing_target", missing_target, MISSING_TARGET)
+        table, problems = columns_of(X), Problems()
         target = text_of(y) if isinstance(y, str) else _name_of(y)
         for name, given in {"sample_weight": sample_weight, "clusters": clusters}.items():
             if isinstance(given, str) and isinstance(y, str) and given == y:
                 raise InputError(f"{name}='{short(y)}' is the target. Name another column.")
-        cure = f"; mend column '{short(sample_weight)}'" if isinstance(sample_weight, str) else ""
-        y, sample_weight, clusters = (_taken(table, v) for v in (y, sample_weight, clusters))
         if y is None:
             raise InputError("There is no target. Give y, or the name of a column of X as y.")
-        n_rows = len(next(iter(table.values()), ()))
-        _check_size(table, n_rows)
-        codes, classes = _target(target, y, n_rows, task)
-        encoded = {name: _encode(name, values) for name, values in table.items()}
-        parts = _grouped(encoded, groups)
+        cure = f"; mend column '{short(sample_weight)}'" if isinstance(sample_weight, str) else ""
+        what = {f"The target '{short(target)}'": y, "sample_weight": sample_weight,
+                "clusters": clusters}  # fmt: skip
+        beside = _beside(problems, X, table, what, drop=missing_target == "drop")
+        table, n_rows = beside.table, beside.n_rows
+        read_y = problems.of(_target, target, beside.y, n_rows, task) if beside.y else None
+        encoded = {
+            name: problems.of(_encode, name, values) or NOTHING for name, values in table.items()
+        }
+        parts = problems.of(_grouped, encoded, groups)
+        weights = problems.of(_weights, beside.weights, n_rows, cure)
+        own, n_copies = problems.of(_clusters, beside.clusters, n_rows), 0
+        problems.settle()
+        assert read_y is not None
+        assert parts is not None
+        (codes, classes), frame = read_y, None
         X_columns, holes, features = _laid_out(parts, n_rows)
-        weights = _weights(sample_weight, n_rows, cure)
-        own, n_copies = _clusters(clusters, n_rows), 0
         oversampled: tuple[str, ...] = ()
         if copies and clusters is None:
             cells = [c.values for c in table.values()]
@@ -145,6 +165,9 @@ class Dataset:
             n_copies = 0 if own is None else n_rows - int(own.max()) - 1
             if own is None and classes:
                 oversampled = tuple(_note_of_oversampling(cells, codes, classes))
+        if keep_frame:
+            frame = _frame(X, list(table), features, groups)
+            frame = frame if beside.kept is None else frame.at_rows(beside.kept)
         return cls(
             X=X_columns,
             y=codes,
@@ -156,13 +179,16 @@ class Dataset:
             clusters=own,
             n_copies=n_copies,
             notes=(
+                *beside.notes,
+                *(column.note for column in table.values() if column.note),
                 *_notes(encoded, X_columns, features, codes),
                 *_note_of_copies(n_copies, n_rows),
                 *oversampled,
                 *_note_of_clusters(own),
             ),
             levels=_levels(parts),
-            frame=_frame(X, list(table), features, groups) if keep_frame else None,
+            frame=frame,
+            kept=beside.kept,
         )
 
     @property
@@ -306,6 +332,53 @@ def _name_of(y: object) -> str:
     return "y" if is_gap(name) or not name else text_of(name)
 
 
+@dataclass(frozen=True)
+class _Beside:
+    """The features' columns and what lies beside them, of the same rows."""
+
+    table: dict[str, Column]
+    y: Column | None
+    weights: Column | None
+    clusters: Column | None
+    n_rows: int
+    notes: tuple[str, ...] = ()
+    kept: Rows | None = None
+
+
+def _beside(
+    problems: Problems, X: object, table: dict[str, Column], given: Mapping[str, object], drop: bool
+) -> _Beside:
+    """Return the target, weights and clusters as columns, with those of their names taken out."""
+    taken = {what: problems.of(_taken, table, value) for what, value in given.items()}
+    n_rows = len(next(iter(table.values()), ()))
+    problems.of(_check_size, table, n_rows)
+    notes, columns = [], []
+    for what, value in taken.items():
+        found = problems.of(_column, what, value, X, n_rows)
+        column, note = (None, "") if found is None else found
+        columns.append(column)
+        notes += [text for text in (note, column.note if column else "") if text]
+    y, weights, clusters = columns
+    if not drop or y is None:
+        return _Beside(table, y, weights, clusters, n_rows, tuple(notes))
+    kept = np.array([at for at, value in enumerate(y.values) if not is_gap(value)], dtype=np.intp)
+    if len(kept) == n_rows:
+        return _Beside(table, y, weights, clusters, n_rows, tuple(notes))
+    table = {name: column.at(kept) for name, column in table.items()}
+    problems.of(_check_size, table, len(kept))
+    notes.append(f"{plural(n_rows - len(kept), 'row')} of {n_rows:,} without a target left out.")
+    y, weights, clusters = (None if c is None else c.at(kept) for c in (y, weights, clusters))
+    return _Beside(table, y, weights, clusters, len(kept), tuple(notes), kept)
+
+
+def _column(what: str, value: object, X: object, n_rows: int) -> tuple[Column, str] | None:
+    """Return one value a row, in the order of X's rows, and what was done for that."""
+    if value is None:
+        return None
+    value, note = aligned(what, value, X)
+    return vector(what, value, n_rows), note
+
+
 def _taken(table: dict[str, Column], given: object) -> object:
     """Return a column taken out of the table where a name was given, else what was given."""
     if not isinstance(given, str):
@@ -331,7 +404,7 @@ def _target(name: str, y: object, n_rows: int, task: str) -> tuple[Array, tuple[
     if gone:
         raise InputError(
             f"{what} is missing in {plural(len(gone), 'row')} (the first is row {gone[0] + 1}). "
-            "Drop those rows first."
+            "Drop those rows, or use missing_target='drop'."
         )
     distinct = np.unique(raw.values)
     if len(distinct) < 2:
@@ -392,7 +465,12 @@ class _Encoded:
     levels: Rows | None = None
 
 
+NOTHING = _Encoded("constant", [], [])
+
+
 def _encode(name: str, raw: Column) -> _Encoded:
+    if raw.problem:
+        raise InputError(raw.problem)
     if raw.values.dtype == object:
         return _encode_labels(name, raw.values)
     return _encode_numbers(name, raw.values)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from covaria.errors import InputError, MissingExtra, did_you_mean, listed, short
+from covaria.tables.reading import frame_of
 from covaria.tables.texts import read_toml
 from covaria.tables.writing import write_text
 
@@ -76,6 +77,21 @@ def without_columns(frame: pd.DataFrame, names: str) -> pd.DataFrame:
                 f"There is no column '{name}' to drop.{did_you_mean(name, frame.columns)}"
             )
     return frame[[name for name in frame.columns if name not in unwanted]] if unwanted else frame
+
+
+def as_categories(frame: pd.DataFrame, names: str) -> pd.DataFrame:
+    """Return a table in which the columns that a comma-separated text names are categories."""
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    for name in wanted:
+        if name not in frame.columns:
+            raise InputError(
+                f"There is no column '{name}' of categories.{did_you_mean(name, frame.columns)}"
+            )
+    if not wanted:
+        return frame
+    frame = frame_of(frame)  # it may be of polars
+    texts = {name: frame[name].map(str, na_action="ignore") for name in wanted}
+    return frame.assign(**texts).astype(dict.fromkeys(wanted, "category"))
 
 
 def read_csv(path: Path, **settings: Any) -> pd.DataFrame:

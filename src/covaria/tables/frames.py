@@ -55,6 +55,10 @@ class Frame:
         """Return some rows as a table of their own."""
         return replace(self, table=self.table.iloc[rows].reset_index(drop=True))
 
+    def owning(self, owned: Mapping[str, tuple[str, ...]]) -> Frame:
+        """Return the same table with other owners of its columns."""
+        return replace(self, owned=owned)
+
     def only(self, features: Collection[str]) -> Frame:
         """Return the columns of some features."""
         owned = {name: columns for name, columns in self.owned.items() if name in features}

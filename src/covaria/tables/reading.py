@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, SupportsFloat, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covaria.errors import InputError, listed, plural, short, text_of
+from covaria.tables.written import (
+    FEW_TEXTS,
+    day_number,
+    is_gap_word,
+    read_written,
+    text_among_numbers,
+)
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -37,9 +44,15 @@ class Column:
     values: NDArray[Any]
     is_label: bool = False
     was_text: bool = False
+    note: str = ""  # how text was read
+    problem: str = ""  # why it cannot be read
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def at(self, rows: NDArray[np.intp]) -> Column:
+        """Return some rows."""
+        return replace(self, values=self.values[rows])
 
 
 class Sparse(Protocol):
@@ -174,7 +187,15 @@ def _frame_columns(X: IntoFrame) -> dict[str, Column]:
         raise InputError(NOT_A_TABLE) from None
     if isinstance(frame, nw.LazyFrame):
         frame = _collected(frame)
-    return {name: _series(f"Column '{short(name)}'", frame[:, at]) for at, name in enumerate(clean)}
+    return {name: _told(f"Column '{short(name)}'", frame[:, at]) for at, name in enumerate(clean)}
+
+
+def _told(what: str, series: Series) -> Column:
+    """Return a column, or one that says why it cannot be read: others may have problems too."""
+    try:
+        return _series(what, series)
+    except InputError as error:
+        return Column(np.full(len(series), np.nan), problem=str(error))
 
 
 def _collected(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
@@ -281,26 +302,50 @@ def objects(what: str, values: list[object]) -> Column:
             raise InputError(f"{what} holds lists or records. Split it into columns.")
         if isinstance(value, complex):
             raise InputError(f"{what} holds complex numbers. Split it into two columns of numbers.")
-    gaps = [is_gap(v) for v in values]
-    there = [v for v, gap in zip(values, gaps, strict=True) if not gap]
-    texts = [text_of(v) for v in there if _number(v) is None]
-    if not texts:
-        numbers = [None if gap else _number(v) for v, gap in zip(values, gaps, strict=True)]
-        was_text = any(isinstance(v, str) for v in there)
-        return Column(np.array(numbers, dtype=float), was_text=was_text)
-    if len(texts) <= 0.2 * len(there):
-        raise InputError(
-            f"{what} has text among its numbers ({listed(sorted(set(texts)), 3)}). "
-            "Leave those cells blank or correct them; a true category needs a category dtype."
-        )
+    there = [v for v in values if not is_gap(v)]
+    texts = [v for v in there if _number(v) is None]
+    words = {v for v in texts if isinstance(v, str) and is_gap_word(v)}
+    odd = [v for v in texts if not (isinstance(v, str) and v in words)]
+    n_numbers = len(there) - len(texts)
+    written = [v for v in there if isinstance(v, str) and v not in words]
+    if not odd and (n_numbers or not there):
+        note = _of_words(what, words)
+        return Column(_numbers(values, words), was_text=bool(written), note=note)
+    if odd and all(isinstance(v, str) for v in odd):
+        beside = n_numbers + len(odd) > len(written)
+        found = read_written(what, written, beside_numbers=beside)
+        if found is not None:
+            note = f"{what} {found.how}{_of_words(' It', words)}"
+            return Column(_numbers(values, words, found.numbers), was_text=True, note=note)
+    if odd and len(odd) <= FEW_TEXTS * (len(odd) + n_numbers):
+        raise InputError(text_among_numbers(what, map(text_of, odd)))
     return Column(_labels(values), is_label=True)
+
+
+def _numbers(
+    values: list[object], words: Collection[str], written: Mapping[str, float] | None = None
+) -> Array:
+    """Return cells as numbers, NaN for gaps and for words that say so."""
+
+    def number(value: object) -> float | None:
+        if is_gap(value) or (isinstance(value, str) and value in words):
+            return None
+        return written[value] if written and isinstance(value, str) else _number(value)
+
+    return np.array([number(value) for value in values], dtype=float)
+
+
+def _of_words(what: str, words: Collection[str]) -> str:
+    if not words:
+        return ""
+    return f"{what} has {listed(sorted(words), 3)} among its numbers: taken for gaps."
 
 
 def _number(value: object) -> float | None:
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, date):
-        return _day(value)
+        return day_number(value)
     try:
         return float(cast(SupportsFloat, value))
     except OverflowError:
@@ -309,19 +354,13 @@ def _number(value: object) -> float | None:
         return None
 
 
-def _day(value: date) -> float:
-    """Return a date or a time of day as days since 1970, as a column of dates gives them."""
-    if isinstance(value, datetime):
-        start = datetime(1970, 1, 1, tzinfo=UTC if value.tzinfo else None)
-        return (value - start).total_seconds() / 86_400
-    return float(value.toordinal() - date(1970, 1, 1).toordinal())
-
-
 def vector(what: str, values: object, n_rows: int) -> Column:
     """Return a target, weight or cluster column of the right length."""
     if not isinstance(values, Column):
         values = _raw_vector(what, values)
     assert isinstance(values, Column)
+    if values.problem:
+        raise InputError(values.problem)
     if len(values) != n_rows:
         raise InputError(f"{what} has {plural(len(values), 'value')} but X has {n_rows:,} rows.")
     return values
@@ -367,3 +406,31 @@ def _array_vector(what: str, values: object) -> Column:
     except UnicodeEncodeError:
         raise InputError(f"{what} {HALF_A_CHARACTER}") from None
     return _series(what, nw.from_native(series, series_only=True))
+
+
+def aligned(what: str, values: Any, X: Any) -> tuple[Any, str]:
+    """Return values in the order of X's row labels, and what was done; raise where labels differ.
+
+    Only pandas has row labels; anything else goes by position.
+    """
+    if not (_has_labels(values) and _has_labels(X)) or len(values) != len(X):
+        return values, ""
+    if values.index.equals(X.index):
+        return values, ""
+    unique = values.index.is_unique and X.index.is_unique
+    if unique and not len(values.index.symmetric_difference(X.index)):
+        return values.reindex(X.index), f"{what} was put in the order of X's row labels."
+    raise InputError(
+        f"{what} has other row labels than X ({_first(values)} where X has {_first(X)}), so their "
+        "rows may not belong together. If they do, give it without labels: .to_numpy()."
+    )
+
+
+def _has_labels(values: object) -> bool:
+    """Return whether this is a frame or a column of pandas."""
+    return type(values).__module__.startswith("pandas") and hasattr(values, "iloc")
+
+
+def _first(labelled: Any) -> str:
+    """Return the first labels of rows, as people read them."""
+    return ", ".join(short(text_of(label), 20) for label in labelled.index[:3].tolist()) + ", …"

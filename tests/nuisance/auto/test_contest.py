@@ -320,3 +320,21 @@ def test_a_kernel_is_not_tried_where_lines_lead():
         assert ((feature, "kernel") in asked) == (not is_straight)
         led.add(is_straight)
     assert True in led
+
+
+def test_two_that_serve_y_together_have_losses_without_a_feature():
+    X, y = a_table()
+    both = Auto(candidates=("linear", "splines"), stack=True)
+    result = assess(X, y, learner=both, methods=["dropout", "permutation"], check=False).table
+    of_useless = result[result["feature"] == "x4"]
+    assert (of_useless["estimate"].abs() < 0.5).all()
+    assert (result.loc[result["feature"] == "x0", "estimate"] > 1).all()
+
+
+def test_a_feature_asked_for_alone_has_the_numbers_of_the_whole_run():
+    X, y = followers(lambda Z: 2 * np.sin(2 * np.pi * Z[:, 0]))
+    full = assess(X, y, check=False).table.set_index(["method", "feature"])
+    for name in ("x0", "x1"):
+        alone = assess(X, y, features=[name], check=False).table.set_index(["method", "feature"])
+        own = full.loc[alone.index, "p_value"]
+        np.testing.assert_allclose(alone["p_value"], own, rtol=1e-9)

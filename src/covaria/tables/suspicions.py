@@ -1,0 +1,189 @@
+"""What looks odd in a table before anything is fitted: leaks, names of rows, codes, near copies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covaria.errors import listed, short
+from covaria.tables.dataset import MAX_LEVELS, Dataset
+
+Array = NDArray[np.float64]
+
+# A correlation with the target from which on a feature may be made from it.
+LEAK = 0.95
+# Two columns of a higher correlation say the same, but for rounding.
+SAME = 0.99999
+# Pairs of more columns are not looked at: their number grows with the square.
+MOST_COLUMNS = 2000
+# Pairs of columns are compared on about as many rows.
+MOST_ROWS = 10_000
+# A column of codes has this many rows a level or more.
+ROWS_A_LEVEL = 10
+# Words in the name of a column that say what its whole numbers are.
+ID_NAME = re.compile(
+    r"(?:^|[ _.-])(?:id|uuid|index|rownum|row)$|^(?:id|unnamed)(?:[ _.:-]|$)", re.I
+)
+CODE_NAME = re.compile(
+    r"(?:^|[ _.-])(?:code|type|kind|category|class|zip|zipcode|postcode|region|district|state|"
+    r"country|city|department|dept|group|species|race|gender|sex|status|color|colour|brand)"
+    r"(?:$|[ _.-])",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """Something odd: its kind, the features it is about, a number for each, and a sentence."""
+
+    kind: str
+    features: tuple[str, ...]
+    values: tuple[float, ...]
+    text: str
+
+
+def suspicions(data: Dataset) -> tuple[Suspicion, ...]:
+    """Return what looks odd in a table, each with the option that cures it."""
+    return tuple(found for look in (_leaks, _ids, _codes, _near_copies) for found in look(data))
+
+
+def _leaks(data: Dataset) -> Iterable[Suspicion]:
+    """Yield features of which the target is almost a function: one column, or its levels."""
+    y = _standard(_targets(data))
+    found = {}
+    for feature in data.features:
+        if feature.tested:
+            x = _standard(data.X[:, list(feature.tested)])
+            r = _multiple_correlation(x, y)
+            if r >= LEAK:
+                found[feature.name] = r
+    if found:
+        names = list(found)
+        one = len(names) == 1
+        yield Suspicion(
+            "possible_leak",
+            tuple(names),
+            tuple(found.values()),
+            f"A possible leak: {listed(names)} {'has' if one else 'have'} a correlation of "
+            f"{min(found.values()):.3f} {'' if one else 'or more '}with '{short(data.target)}'. If "
+            f"{'it is' if one else 'they are'} made from it or known only after it, drop "
+            f"{'it' if one else 'them'}: X.drop(columns={_shown(names)!r}), or --drop.",
+        )
+
+
+def _targets(data: Dataset) -> Array:
+    """Return the target as columns: a number, or a mark for each class but the first."""
+    if not data.classes:
+        return data.y[:, None]
+    return np.asarray(data.y[:, None] == np.arange(1, data.n_classes), dtype=float)
+
+
+def _multiple_correlation(x: Array, y: Array) -> float:
+    """Return the largest correlation of a column of y with a combination of columns of x.
+
+    With several columns R² is adjusted for their number.
+    """
+    n_rows, width = x.shape
+    if width == 1:
+        return float(np.abs(x.T @ y).max())
+    left = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    spare = max(1, n_rows - 1 - width)
+    r2 = 1 - (left**2).sum(axis=0) * (n_rows - 1) / spare
+    return float(np.sqrt(max(0.0, r2.max())))
+
+
+def _standard(columns: Array) -> Array:
+    """Return columns of mean 0 and length 1; those that do not vary are 0."""
+    centred = columns - columns.mean(axis=0)
+    length = np.sqrt((centred**2).sum(axis=0))
+    return np.asarray(np.divide(centred, length, out=np.zeros_like(centred), where=length > 0))
+
+
+def _numbers(data: Dataset) -> Iterable[tuple[str, Array]]:
+    """Yield features of one number, without their gaps."""
+    for feature in data.features:
+        if feature.kind == "number":
+            at = feature.columns[0]
+            values = data.X[:, at]
+            yield feature.name, values if data.holes is None else values[~data.holes[:, at]]
+
+
+def _ids(data: Dataset) -> Iterable[Suspicion]:
+    """Yield whole numbers that are all different and name or number the rows."""
+    names = [name for name, values in _numbers(data) if _is_id(name, values)]
+    if names:
+        one = len(names) == 1
+        yield Suspicion(
+            "identifier",
+            tuple(names),
+            (),
+            f"{listed(names)} {'looks' if one else 'look'} like names of rows: all different "
+            f"whole numbers. Unless their order means something, drop "
+            f"{'it' if one else 'them'}: X.drop(columns={_shown(names)!r}), or --drop.",
+        )
+
+
+def _is_id(name: str, values: Array) -> bool:
+    if not np.array_equal(values, np.round(values)):
+        return False
+    ordered = np.sort(values)
+    steps = np.diff(ordered)
+    if not (steps > 0).all():
+        return False
+    counts_rows = bool((steps == 1).all()) and ordered[0] in (0, 1)
+    return counts_rows or bool(ID_NAME.search(name.strip()))
+
+
+def _codes(data: Dataset) -> Iterable[Suspicion]:
+    """Yield whole numbers that stand for categories by their name or their gaps."""
+    names = [name for name, values in _numbers(data) if _is_code(name, values)]
+    if names:
+        one = len(names) == 1
+        yield Suspicion(
+            "codes",
+            tuple(names),
+            (),
+            f"{listed(names)} {'holds' if one else 'hold'} a few whole numbers that may be codes "
+            f"of categories, and {'is' if one else 'are'} read as numbers. If they have no order, "
+            f"use X.astype({dict.fromkeys(_shown(names), 'category')!r}), or --categories.",
+        )
+
+
+def _is_code(name: str, values: Array) -> bool:
+    levels = np.unique(values)
+    if not 3 <= len(levels) <= MAX_LEVELS or len(values) < ROWS_A_LEVEL * len(levels):
+        return False
+    if not np.array_equal(levels, np.round(levels)) or levels[0] < 0:
+        return False
+    uneven = len(np.unique(np.diff(levels))) > 1
+    return bool(CODE_NAME.search(name.strip())) or (uneven and levels[0] >= 100)
+
+
+def _shown(names: list[str]) -> list[str]:
+    """Return the first names, as they can be shown."""
+    return [short(name) for name in names[:5]]
+
+
+def _near_copies(data: Dataset) -> Iterable[Suspicion]:
+    """Yield pairs of numbers that say the same in other units; equal ones are told already."""
+    own = [feature for feature in data.features if len(feature.tested) == 1]
+    if not 2 <= len(own) <= MOST_COLUMNS:
+        return
+    every = max(1, data.n_rows // MOST_ROWS)
+    columns = data.X[::every, [feature.tested[0] for feature in own]]
+    x = _standard(columns)
+    near = np.argwhere(np.triu(np.abs(x.T @ x), 1) >= SAME)
+    for a, b in near.tolist():
+        if not np.array_equal(columns[:, a], columns[:, b]):
+            names = [own[a].name, own[b].name]
+            yield Suspicion(
+                "near_copies",
+                tuple(names),
+                (),
+                f"{listed(names)} say the same in other units: neither adds to the other, so drop "
+                "one or group them.",
+            )
