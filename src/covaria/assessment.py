@@ -77,6 +77,7 @@ def assess(
     extrapolate: str | bool = "auto",
     effect: str | None = None,
     predictions: Mapping[str, object] | None = None,
+    shared_randomness: bool = True,
     seed: int = 0,
     n_jobs: int = 1,
     progress: Progress | bool | None = None,
@@ -131,9 +132,9 @@ def assess(
     check
         Whether to look for what regressions left undone, which makes p-values too small.
     extrapolate
-        Whether a finding has to hold for products of residuals as with endless rows, too, told
-        from models that learned from half of them: where y follows what the others tell of x_j,
-        both regressions shrink it alike. "auto" does so with learner="auto".
+        Whether a finding has to stand after what both regressions may still miss is taken off it,
+        as far as learning curves allow (models that learned from half the rows): where y follows
+        what the others tell of x_j, both shrink it alike. "auto" does so with learner="auto".
     effect
         "plm": the effects of GCM are the coefficients θ in y = θ x_j + g(others), in units of y per
         unit of x_j, with their standard errors in `effect_error`; None: partial correlations.
@@ -141,6 +142,10 @@ def assess(
         {"y|rest": {"price": array}, "x|rest": {"price": array}, "y|all": array}: out-of-fold
         predictions of every row that were made elsewhere, in the place of a learner. What they name
         is tested, by gcm, and by loco with "y|all".
+    shared_randomness
+        Whether models of a fold share their random draws (bags of rows, starting weights), so that
+        only columns tell them apart. False draws anew for every model, as R's gbm and the paper
+        do: slower, and gains have more noise.
     seed, n_jobs, progress
         Same seed, same numbers, for any number of processes; a function of (done, total). Without
         one a terminal or a notebook shows a bar; False shows none.
@@ -219,6 +224,7 @@ class Job:
             progress=_continued(progress, repeat, self.options.repeats),
             ledger=ledger,
             executor=executor,
+            shared_randomness=self.options.shared_randomness,
             extrapolate=self.options.extrapolate in (True, "auto") and not self.options.in_sample,
             given=self.given,
         )

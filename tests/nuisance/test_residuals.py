@@ -9,7 +9,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from covaria import assess
+from covaria import InputError, assess
 from covaria.assessment import prepare
 from covaria.learners import Auto
 from covaria.methods.gcm import gcm
@@ -186,3 +186,19 @@ def test_few_clusters_are_no_obstacle_to_measuring_noise(n_clusters):
     )  # fmt: skip
     noise = fit_residuals(job.plan(0)).model_noise
     assert noise is None or np.isfinite(noise).all()
+
+
+def test_models_draw_anew_where_randomness_is_not_shared():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(120, 3))
+    y = X[:, 0] + rng.normal(size=120)
+    options = {"learner": "boosting(trees=20)", "methods": ["gcm", "loco"], "check": False}
+    shared, anew, again = (
+        assess(X, y, shared_randomness=own, **options).table for own in (True, False, False)
+    )
+    assert anew.equals(again)
+    assert not anew["statistic"].equals(shared["statistic"])
+    exact = [assess(X, y, learner="linear", shared_randomness=own).table for own in (True, False)]
+    assert exact[0].equals(exact[1])
+    with pytest.raises(InputError, match="shared_randomness"):
+        assess(X, y, shared_randomness="no")

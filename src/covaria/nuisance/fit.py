@@ -34,6 +34,8 @@ ENGINES = {
     "splines": "splines",
     "surfaces": "surfaces",
 }
+# Those whose engines draw once for all models of a fold.
+DRAWING = frozenset({"boosting", "network"})
 # Those among them, and those that choose among them, that are slow without numba.
 COMPILED = frozenset({"auto", "boosting", "forest", "kernel", "network"})
 
@@ -43,7 +45,9 @@ def engine_for(plan: Plan) -> Any:
 
     Fast engines are compiled by numba. Where it is missing the plain engine serves.
     """
-    if plan.learner.name not in ENGINES:
+    if plan.learner.name not in ENGINES or (
+        plan.learner.name in DRAWING and not plan.shared_randomness
+    ):
         return plain
     try:
         engine = importlib.import_module(f"covaria.nuisance.engines.{ENGINES[plan.learner.name]}")

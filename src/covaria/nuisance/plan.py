@@ -150,6 +150,7 @@ class Plan:
     choices: Choices | None = None
     full: Prefit | None = None
     extrapolate: bool = False
+    shared_randomness: bool = True
     purpose: str = "nuisance regressions"
     ledger: Ledger | None = field(default=None, compare=False, repr=False)
     shelf: Shelf = field(default_factory=lambda: Shelf(), compare=False, repr=False)
@@ -259,6 +260,13 @@ class Plan:
     def learner_seed(self, fold: int) -> int:
         """Return the seed that all models of a fold share, so that only the columns differ."""
         return self._learner_seeds[fold]
+
+    def task_seed(self, task: Task) -> int:
+        """Return the seed of a task's own model: its fold's, where those share their draws."""
+        if self.shared_randomness:
+            return self.learner_seed(task.fold)
+        place = (self.repeat, task.fold, task.need, 1 + task.feature)
+        return seed_of(self.seed, "learner", *place)
 
     @cached_property
     def _learner_seeds(self) -> list[int]:

@@ -99,6 +99,7 @@ class Options:
     check: bool = True
     extrapolate: str | bool = "auto"
     effect: str | None = None
+    shared_randomness: bool = True
 
     def __post_init__(self) -> None:
         alternative = plain(self.alternative)
@@ -123,6 +124,7 @@ class Options:
             "top": None if self.top is None else whole("top", self.top, 1, what=what),
             "check": truth("check", self.check),
             "extrapolate": _extrapolate(self.extrapolate),
+            "shared_randomness": truth("shared_randomness", self.shared_randomness),
             "effect": None if self.effect is None else one_of("effect", self.effect, EFFECTS),
         }
         for name, value in checked.items():

@@ -347,7 +347,8 @@ def _is_quick(plan: Plan) -> bool:
     from covaria.nuisance.engines import boosting
 
     widest = max((len(feature.columns) for feature in plan.data.features), default=0)
-    return boosting.supports(plan) and plan.data.X.shape[1] > widest
+    is_wide = plan.data.X.shape[1] > widest
+    return boosting.supports(plan) and is_wide and plan.shared_randomness
 
 
 def is_told(errors: dict[Learner, float]) -> bool:

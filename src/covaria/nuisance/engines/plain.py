@@ -112,7 +112,7 @@ def _fit(plan: Plan, task: Task) -> Outcome:
         seconds,
         seconds_dropped,
         seconds_permuted,
-        unused=_unused(plan, model),
+        unused=_unused(plan, model) if plan.shared_randomness else frozenset(),
         lazy=lazy,
         seconds_lazy=seconds_lazy,
         direction=_direction(plan, task, model),
@@ -160,7 +160,7 @@ def _fitted(
     frame = plan.frame(of_feature=of_feature)
     names = () if frame is None else frame.names
     fit = Fit(
-        plan.learner_seed(task.fold), tuple(columns.tolist()), n_classes, of_feature, names,
+        plan.task_seed(task), tuple(columns.tolist()), n_classes, of_feature, names,
         plan.data.classes if n_classes else (), frame is not None and frame.was_array,
         _beside(plan, task, train),
     )  # fmt: skip
