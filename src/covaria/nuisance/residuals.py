@@ -271,8 +271,10 @@ def _fitted(plan: Plan) -> Residuals:
     if conditional.NEED in plan.needs:
         residuals = _with_conditional(plan, residuals)
     if "f_given_rest" in plan.needs:
-        with_functions = _with_functions if _has_own_functions(plan) else _with_suggested
-        residuals = with_functions(plan, residuals, halves)
+        if _has_own_functions(plan):
+            residuals = _with_functions(plan, residuals, halves)
+        else:
+            residuals = _with_targets(plan, residuals, "f_given_rest", _suggested, halves)
     if "square_given_rest" in plan.needs:
         residuals = _with_targets(plan, residuals, "square_given_rest", _squares, halves)
     return _within_levels(residuals)
@@ -358,8 +360,7 @@ def _learning_curves(
     much is still to be learned as halving the rows added. Both are shares of what is left; the
     second has a column for x_j and one for y, NaN where that was not measured.
     """
-    noise = np.full((plan.data.n_features, 2), np.nan)
-    curves = np.full((plan.data.n_features, 2), np.nan)
+    noise, curves = np.full((2, plan.data.n_features, 2), np.nan)
     arrays = [_by_class(one) for one in (residuals, *halves)]
     weights = np.ones(len(residuals.rows)) if residuals.weights is None else residuals.weights
     for at, need in enumerate(("x_given_rest", "y_given_rest")):
@@ -369,22 +370,22 @@ def _learning_curves(
                 done[task.fold, task.feature] = True
         for j, feature in enumerate(plan.data.features):
             rows = np.flatnonzero(done[residuals.fold, j])
-            if not len(rows) or not feature.columns:
-                continue
-            own = list(feature.tested) if at == 0 else slice(None)
-            full, one, other = (
-                (array[need][rows][:, own] if at == 0 else array[need][rows, j]).reshape(
-                    len(rows), -1
-                )
-                for array in arrays
-            )
-            size, apart = (_mean_square(some, weights[rows]) for some in (full, one - other))
-            larger = (_mean_square(one, weights[rows]) + _mean_square(other, weights[rows])) / 2
-            noise[j, at] = _over(apart / 4, size).max()
-            curves[j, at] = np.clip(larger.sum() / size.sum() - 1, 0, 1) if size.sum() else np.nan
+            if len(rows) and feature.columns:
+                own = list(feature.tested) if at == 0 else [j]
+                left = [array[need][rows][:, own].reshape(len(rows), -1) for array in arrays]
+                noise[j, at], curves[j, at] = _learning_curve(left, weights[rows])
     known = np.isfinite(noise).any(axis=1)
     least = np.nanmin(noise, axis=1, where=np.isfinite(noise), initial=np.inf)
     return np.where(known, least, 0.0), curves
+
+
+def _learning_curve(left: Sequence[Array], weights: Array) -> tuple[float, float]:
+    """Return the share of noise in one regression, and how much halving its rows added."""
+    full, one, other = left
+    size, apart = _mean_square(full, weights), _mean_square(one - other, weights)
+    larger = (_mean_square(one, weights) + _mean_square(other, weights)) / 2
+    gap = np.clip(larger.sum() / size.sum() - 1, 0, 1) if size.sum() else np.nan
+    return float(_over(apart / 4, size).max()), float(gap)
 
 
 # --- categories of many levels ------------------------------------------------------------------
@@ -520,11 +521,6 @@ def _rough(column: Array, values: Array) -> Array:
     z = (column - column.mean()) / sd
     basis = np.column_stack([np.ones_like(z), z, z**2])
     return np.asarray(values - basis @ np.linalg.lstsq(basis, values, rcond=None)[0])
-
-
-def _with_suggested(plan: Plan, residuals: Residuals, halves: Sequence[Plan]) -> Residuals:
-    """Return the residuals with a function of each feature that the full model suggests."""
-    return _with_targets(plan, residuals, "f_given_rest", _suggested, halves)
 
 
 def _suggested(plan: Plan) -> Iterator[Array]:
