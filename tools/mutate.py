@@ -113,8 +113,8 @@ SAME = {
     ),
     "what it would divide is not used, or 0": (
         "gcm: _inverse: np.where(alive, sd, 1.0) -> np.where(alive, sd, 2.0)",
-        "gcm: fisher_scale: np.where(own > 0, correlation_scale(residuals)[at] * own, 1.0)"
-        " -> np.where(own > 0, correlation_scale(residuals)[at] * own, 2.0)",
+        "gcm: fisher_scale: np.where(own > 0, scale[at] * own, 1.0)"
+        " -> np.where(own > 0, scale[at] * own, 2.0)",
         "gcm: _unit: np.where(size > 0, size, 1.0) -> np.where(size > 0, size, 2.0)",
     ),
     "the largest eigenvalue of a correlation matrix is 1 or more, or nothing is left": (

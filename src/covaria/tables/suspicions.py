@@ -106,7 +106,7 @@ def _standard(columns: Array) -> Array:
 def _numbers(data: Dataset) -> Iterable[tuple[str, Array]]:
     """Yield features of one number, without their gaps."""
     for feature in data.features:
-        if feature.kind == "number":
+        if feature.kind == "number" and feature.columns:
             at = feature.columns[0]
             values = data.X[:, at]
             yield feature.name, values if data.holes is None else values[~data.holes[:, at]]

@@ -108,7 +108,8 @@ def test_an_engine_fits_no_more_than_it_is_asked(name):
 
 
 def test_every_engine_is_in_the_contract():
-    assert set(ENGINES) <= {learner.name for learner, _, _ in LEARNERS.values()}
+    fitted = set(ENGINES) - {"predictions"}  # those are given
+    assert fitted <= {learner.name for learner, _, _ in LEARNERS.values()}
 
 
 def test_models_of_surfaces_without_features_that_were_not_tried_are_spared():
