@@ -40,6 +40,7 @@ from covaria.results.grouping import clusters as clusters_of
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features
 from covaria.tables.encoding import encoded
+from covaria.tables.reading import aligned
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -357,7 +358,8 @@ def prepare(
     names = None if features is None else named_features(features, data, named)
     job = Job(data, chosen_learner, chosen, options, n_jobs, asked=names, finds_groups=finds_groups)
     if predictions is not None:
-        job = _without_fits(job, Given.of(predictions, data), is_default=_is_default(methods))
+        given = Given.of(_in_order_of(X, predictions), data)
+        job = _without_fits(job, given, is_default=_is_default(methods))
     _check(job)
     return replace(job, seconds=time.perf_counter() - start, settings=settings)
 
@@ -366,10 +368,26 @@ def _is_default(methods: object) -> bool:
     return isinstance(methods, str) and methods == "default"
 
 
+def _in_order_of(X: object, predictions: Mapping[str, object]) -> object:
+    """Return predictions in the order of X's row labels, where both have some."""
+
+    def ordered(what: str, values: object) -> object:
+        if isinstance(values, Mapping):
+            return {name: ordered(f"{what}['{name}']", one) for name, one in values.items()}
+        return aligned(what, values, X)[0]
+
+    return ordered("predictions", predictions) if isinstance(predictions, Mapping) else predictions
+
+
 def _without_fits(job: Job, given: Given, *, is_default: bool) -> Job:
     """Return the job with predictions in the place of a learner, or raise what is missing."""
     if job.learner != get_learner("auto"):
         raise InputError("predictions take the place of a learner. Leave out learner.")
+    if isinstance(job.options.splits, float):
+        raise InputError(
+            f"predictions are of every row, and splits={job.options.splits:g} would test a part of "
+            "them. Leave out splits."
+        )
     if job.options.repeats > 1:
         raise InputError("repeats draws new folds, and predictions have theirs. Use repeats=1.")
     methods = list(job.methods)

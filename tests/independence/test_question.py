@@ -96,7 +96,7 @@ def test_of_several_columns_of_y_the_smallest_p_counts_as_often(chain):
     each = [asked(chain, "x", y, given=["z1"], learner="splines") for y in ("y", "even")]
     assert both.p_value == pytest.approx(min(1, 2 * min(one.p_value for one in each)))
     assert len(both.results) == 2
-    assert both.headline == "'y', 'even' depend on 'x' given 'z1'."
+    assert both.headline == "One of 'y', 'even' or more depends on 'x' given 'z1'."
 
 
 def test_the_record_is_frozen_and_says_what_it_found(chain):

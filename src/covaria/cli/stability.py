@@ -181,7 +181,11 @@ def _asked(
         together = known
         notes = [f"Rows that depend on each other stand in {known.max() + 1:,} clusters."]
     tell(notes, quiet)
-    settings |= {"paper": paper, "groups": read_groups(groups), "sample_weight": weights}
+    settings |= {
+        "paper": paper,
+        "groups": "auto" if str(groups) == "auto" else read_groups(groups),
+        "sample_weight": weights,
+    }
     return without_columns(frame, drop), target, settings | {"clusters": together}
 
 

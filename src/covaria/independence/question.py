@@ -18,6 +18,7 @@ from covaria.assessment import assess
 from covaria.errors import InputError, did_you_mean, listed, plural, short
 from covaria.independence.columns import Columns, of_arrays, of_frame
 from covaria.options.checks import between_0_and_1
+from covaria.options.familiar import unknown_option
 from covaria.results.findings import Finding, texts
 from covaria.results.result import Line, Result, describe_effect, describe_p
 
@@ -65,7 +66,7 @@ class Independence:
         """Return the answer in one sentence."""
         x, y = listed(list(self.x)), listed(list(self.y))
         given = f" given {listed(list(self.given))}" if self.given else ""
-        said = f"{y} {'depends' if len(self.y) == 1 else 'depend'} on {x}{given}."
+        said = f"{y if len(self.y) == 1 else f'One of {y} or more'} depends on {x}{given}."
         if self.verdict == MATTERS:
             return said
         unsure = "Cannot tell whether" if self.verdict == CANNOT_TELL else "No evidence that"
@@ -157,8 +158,7 @@ def check_options(options: Mapping[str, object]) -> None:
     known = [name for name in inspect.signature(assess).parameters if name not in SETTLED]
     for name in options:
         if name not in known:
-            hint = did_you_mean(name, known)
-            raise InputError(f"independence_test has no option '{short(name)}'.{hint}")
+            raise unknown_option(name, known, where="independence_test")
 
 
 def _rows(columns: Columns, options: Mapping[str, Any]) -> dict[str, Any]:

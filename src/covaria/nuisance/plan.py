@@ -265,8 +265,8 @@ class Plan:
         """Return the seed of a task's own model: its fold's, where those share their draws."""
         if self.shared_randomness:
             return self.learner_seed(task.fold)
-        place = (self.repeat, task.fold, task.need, 1 + task.feature)
-        return seed_of(self.seed, "learner", *place)
+        name = self.data.features[task.feature].name if task.feature >= 0 else ""
+        return seed_of(self.seed, "learner", self.repeat, task.fold, task.need, name)
 
     @cached_property
     def _learner_seeds(self) -> list[int]:

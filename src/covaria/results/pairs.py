@@ -109,10 +109,12 @@ def _left_of(result: object) -> _Left:
         weights, kept = left.get("weight"), left.get("cluster")
         clusters = None if kept is None else kept.astype(np.intp)
         variance = result.about.variance
+        rows = result.table[result.table["method"] == "gcm"]
+        fine = set(rows.loc[rows["status"] == "ok", "feature"]) if len(rows) else set(names)
     elif isinstance(result, Residuals):
         left, names = result.arrays, result.data.names
         columns = [list(feature.tested) for feature in result.data.features]
-        in_sample = result.n_train == 0
+        in_sample, fine = result.n_train == 0, set(names)
         weights, clusters, variance = result.weights, result.clusters, result.data.target_variance
     else:
         raise InputError("interactions takes a result: what covaria.assess returned.")
@@ -126,7 +128,11 @@ def _left_of(result: object) -> _Left:
     if left["y_given_rest"].ndim > 2:
         raise InputError("Pairs are tested for a target of numbers or of two classes.")
     x, y = left["x_given_rest"], left["y_given_rest"]
-    single = [j for j, own in enumerate(columns) if len(own) == 1 and x[:, own[0]].any()]
+    single = [
+        j
+        for j, own in enumerate(columns)
+        if len(own) == 1 and x[:, own[0]].any() and names[j] in fine
+    ]
     return _Left(
         [names[j] for j in single],
         x[:, [columns[j][0] for j in single]],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from covaria.errors import InputError
+from covaria.errors import InputError, listed
 from covaria.learners.estimators import Array
 from covaria.learners.estimators.wrapped import is_classifier, is_fitted, numbers
 from covaria.options.checks import shown
@@ -41,22 +41,34 @@ class GivenModel:
         if found.size == n_rows and len(self.classes) == 2:
             found = np.column_stack([1 - found.ravel(), found.ravel()])
         own = [class_name(one) for one in getattr(self.model, "classes_", ())]
-        if own and found.shape == (n_rows, len(own)) and set(own) <= set(self.classes):
-            ordered = np.zeros((n_rows, len(self.classes)))
-            ordered[:, [self.classes.index(name) for name in own]] = found
+        if not own or found.shape != (n_rows, len(own)):
+            return found
+        if not set(own) & set(self.classes) or not (
+            set(own) <= set(self.classes) or set(own) >= set(self.classes)
+        ):
+            raise InputError(
+                f"The model knows the classes {listed(own)}, and the target has "
+                f"{listed(list(self.classes))}. Give the target as the model learned it."
+            )
+        ordered = np.zeros((n_rows, len(self.classes)))
+        for column, name in enumerate(own):
+            if name in self.classes:  # the others do not occur here
+                ordered[:, self.classes.index(name)] = found[:, column]
+        if len(own) <= len(self.classes):
             return ordered
-        return found
+        # Of a row of which it says nothing but classes that do not occur it knows nothing.
+        ordered[ordered.sum(axis=1) == 0] = 1.0
+        return np.asarray(ordered / ordered.sum(axis=1, keepdims=True))
 
 
 def class_name(value: object) -> str:
     """Return a class as tables name it.
 
-    >>> class_name(np.int64(1)), class_name("yes")
-    ('1', 'yes')
+    >>> class_name(np.int64(1)), class_name("yes"), class_name(True)
+    ('1', 'yes', '1')
     """
     value = value.item() if isinstance(value, np.generic) else value
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return f"{value:g}" if is_number else str(value)
+    return f"{value:g}" if isinstance(value, (int, float)) else str(value)
 
 
 def _asked(model: Any, how: str, inputs: Any) -> Array:
