@@ -9,7 +9,7 @@ from covaria.execution.clusters import on_dask
 from covaria.results.result import Result
 
 
-def assess_on_dask(where: Any, X: Any, y: Any = None, **settings: Any) -> Result:
+def assess_on_dask(where: object, X: object, y: object = None, **settings: Any) -> Result:
     """Return what `assess` returns, fitted on a cluster: an address, "local", or a client."""
     progress = settings.pop("progress", None)
     job = prepare(X, y, **settings)
