@@ -36,6 +36,8 @@ from covaria.simulation.scenarios import draw, scenario
 from covaria.tables.dataset import Dataset
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from covaria import datasets
     from covaria.efficiencies import theory
     from covaria.independence.question import Independence, independence_test
@@ -81,7 +83,7 @@ __all__ = [
 ]
 
 
-def _draw(result: object, kind: str, options: dict[str, Any]) -> Any:
+def _draw(result: object, kind: str, options: dict[str, object]) -> "Axes":
     from covaria import plots
 
     return plots.draw(result, kind, options)

@@ -39,7 +39,7 @@ class Problems:
     def __init__(self) -> None:
         self.said: list[str] = []
 
-    def of(self, function: Callable[..., T], *given: Any) -> T | None:
+    def of(self, function: Callable[..., T], *given: object) -> T | None:
         """Return what a function returns, or None where it found a problem."""
         try:
             return function(*given)

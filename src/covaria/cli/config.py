@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 import typer
 
@@ -28,6 +28,30 @@ WRITTEN = ("out", "report", "plot", "page", "picture", "store")
 KINDS = (("x", "a text"), ("0.5", "a number"), ("5", "a whole number"))
 # What only the user may say, on the line: a file may have come with the rest of a folder.
 TYPED_ONLY = ("code", "trust")
+
+
+class Parameter(Protocol):
+    """An option or argument of a command."""
+
+    name: str
+    nargs: int
+    opts: list[str]
+
+    def process_value(self, ctx: None, value: object) -> object:
+        """Return a value as the command gets it, or raise."""
+        ...
+
+
+class Command(Protocol):
+    """A command, or a group of them if it has `commands`."""
+
+    params: list[Parameter]
+
+
+class App(Protocol):
+    """Commands by name."""
+
+    commands: Mapping[str, Command]
 
 
 def find_config(given: Path | None) -> Path | None:
@@ -68,7 +92,7 @@ def check_places(given: Mapping[str, object], path: Path) -> None:
             )
 
 
-def defaults(app: Any, found: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def defaults(app: App, found: Mapping[str, object], path: Path) -> dict[str, dict[str, object]]:
     """Return the defaults that a file gives to every command of an app, by parameter."""
     own = dict(found)
     _check_typed(found, path)
@@ -97,7 +121,7 @@ def _check_typed(found: Mapping[str, object], path: Path) -> None:
             _check_typed(value, path)
 
 
-def _check_commands(app: Any, sections: Mapping[str, Any], path: Path) -> None:
+def _check_commands(app: App, sections: Mapping[str, object], path: Path) -> None:
     for name in sections:
         if name not in app.commands:
             hint = did_you_mean(name, app.commands)
@@ -105,12 +129,12 @@ def _check_commands(app: Any, sections: Mapping[str, Any], path: Path) -> None:
 
 
 def _for_command(
-    command: Any,
-    for_all: Mapping[str, Any],
-    own: Mapping[str, Any],
+    command: Command,
+    for_all: Mapping[str, object],
+    own: object,
     place: tuple[Path, str],
     used: set[str],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return one command's defaults; those of a group of commands are theirs."""
     file, section = place
     where = f"{file} {section}"
@@ -136,7 +160,7 @@ def _for_command(
     return {options[name].name: _word(value) for name, value in given.items()}
 
 
-def _check_value(parameter: Any, value: Any, what: str) -> None:
+def _check_value(parameter: Parameter, value: object, what: str) -> None:
     """Raise where a value is none that could be typed after its option."""
     is_flag = bool(getattr(parameter, "is_flag", False))
     if parameter.nargs != 1 or (is_flag and isinstance(value, bool)):
@@ -146,7 +170,7 @@ def _check_value(parameter: Any, value: Any, what: str) -> None:
         raise InputError(f"{what} = {_shown(value)} must be {[*known, 'true or false'][0]}.")
 
 
-def _takes(parameter: Any, word: object) -> bool:
+def _takes(parameter: Parameter, word: object) -> bool:
     try:
         parameter.process_value(None, word)
     except typer.BadParameter:
@@ -154,11 +178,11 @@ def _takes(parameter: Any, word: object) -> bool:
     return True
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else shown(value)
 
 
-def _options(command: Any) -> dict[str, Any]:
+def _options(command: Command) -> dict[str, Parameter]:
     """Return a command's options by what people type, without the dashes."""
     if hasattr(command, "commands"):
         return {n: p for one in command.commands.values() for n, p in _options(one).items()}

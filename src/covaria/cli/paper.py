@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,7 @@ from covaria.tables.writing import make_room, write_text
 if TYPE_CHECKING:
     from covaria.paper import Figure, Made
     from covaria.paper.run import Run
+    from covaria.studies.runner import Standing
 
 MODES = {"paper": ("paper",), "ours": ("ours",), "both": ("paper", "ours")}
 FORMATS = ("svg", "png", "pdf")
@@ -140,7 +141,7 @@ def _run(
     )  # fmt: skip
 
 
-def _make(figure: Figure, run: Run, mode: str, advance: Any) -> Made:
+def _make(figure: Figure, run: Run, mode: str, advance: Callable[[Standing], None] | None) -> Made:
     from dataclasses import replace
 
     assert figure.make is not None
@@ -245,7 +246,7 @@ def _keep(run: Run, out: Path, results: Path | None) -> None:
             real_items.keep_all(folder / "real", mode, frames, keep_fuller=True)
 
 
-def _list(known: Any, as_json: bool) -> None:
+def _list(known: Mapping[str, Figure], as_json: bool) -> None:
     rows = [
         {"name": f.name, "shows": f.about, "data": "simulated" if f.simulated else "real",
          "ready": "yes" if f.make is not None else "no"}
@@ -272,7 +273,13 @@ def _document(made: dict[str, dict[str, Made]]) -> list[dict[str, object]]:
 
 
 def _page(
-    path: Path, out: Path, made: Any, command: str, *, quiet: bool, keep_fuller: bool
+    path: Path,
+    out: Path,
+    made: dict[str, dict[str, Made]],
+    command: str,
+    *,
+    quiet: bool,
+    keep_fuller: bool,
 ) -> None:
     """Write all claims on one page; a quick run does not replace the page of the full study."""
     from covaria.paper import figures

@@ -6,12 +6,17 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from covaria.cli.options import AsJson
 from covaria.errors import InputError, MissingExtra, did_you_mean, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from covaria.results.result import Result
 
 Stored = Annotated[
     Path, typer.Argument(help="A results.json that --out wrote.", show_default=False)
@@ -73,7 +78,7 @@ def _showing(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _read(path: Path) -> object:
+def _read(path: Path) -> Result:
     from covaria.results.result import Result
 
     if not path.is_file():
@@ -81,7 +86,7 @@ def _read(path: Path) -> object:
     return Result.from_json(path)
 
 
-def _drawn(result: Any, kind: str, method: str | None, feature: str | None) -> Any:
+def _drawn(result: Result, kind: str, method: str | None, feature: str | None) -> Axes:
     from covaria import plots
 
     if kind not in PICTURES:
@@ -96,7 +101,8 @@ def _drawn(result: Any, kind: str, method: str | None, feature: str | None) -> A
         from covaria.efficiencies import efficiency
 
         return plots.efficiencies(efficiency(result))
-    return getattr(plots, kind)(result)
+    axes: Axes = getattr(plots, kind)(result)
+    return axes
 
 
 def _say(facts: dict[str, object], quiet: bool, as_json: bool) -> None:

@@ -6,7 +6,7 @@ import json
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -183,8 +183,8 @@ def merge(
 
 
 def _run(
-    study: Any, store: Path, jobs: int, dask: str | None, shard: str | None, new: bool,
-    code: list[Path], trust: bool, quiet: bool, as_json: bool,
+    study: str | Path | Mapping[str, object], store: Path, jobs: int, dask: str | None,
+    shard: str | None, new: bool, code: list[Path], trust: bool, quiet: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Run a study in processes of their own, so that Ctrl-C is heard at once."""
     from covaria.studies.grid import read_grid

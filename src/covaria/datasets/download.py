@@ -10,8 +10,8 @@ import urllib.request
 import zipfile
 import zlib
 from collections.abc import Callable
-from http.client import HTTPException, HTTPMessage
-from typing import IO, Any
+from http.client import HTTPException, HTTPMessage, HTTPResponse
+from typing import IO
 from urllib.request import Request
 
 from covaria.errors import short
@@ -81,7 +81,7 @@ def download(
         raise DownloadError(f"the connection broke: {reason}") from error
 
 
-def _body(answer: Any, limit: int, deadline: float, progress: Progress) -> bytes:
+def _body(answer: HTTPResponse, limit: int, deadline: float, progress: Progress) -> bytes:
     told = answer.headers.get("Content-Length", "")
     total = int(told) if told.isdigit() else 0
     if total > limit:

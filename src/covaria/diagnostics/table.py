@@ -23,7 +23,7 @@ class Quality(pd.DataFrame):
     def _constructor(self) -> type[Quality]:
         return Quality
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         if isinstance(key, str) and key in RENAMED and key not in self.columns:
             warnings.warn(
                 f"The column '{key}' is now called '{RENAMED[key]}'.",

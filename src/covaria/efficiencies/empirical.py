@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -47,7 +46,7 @@ def relative_efficiency(scores: Array, rival: Array) -> Array:
     return np.asarray(ratio**2)
 
 
-def _numbers(scores: Any) -> Array:
+def _numbers(scores: object) -> Array:
     """Return scores as an array, or raise where they are none."""
     try:
         array = np.asarray(scores, dtype=float)

@@ -11,13 +11,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
-from typing import Any
+from typing import Protocol, TypeVar, cast
 
 from covaria.errors import InputError, MissingExtra, StoreError, short
 from covaria.execution.executors import Attempt, Unsendable
 from covaria.execution.sharing import Shared, unpacked
 from covaria.execution.workers import ONE_THREAD
 
+T = TypeVar("T")
+R = TypeVar("R")
+Key = TypeVar("Key")
+Call = tuple[Callable[..., object], *tuple[object, ...]]
 # What a dying process took along we try again ourselves; and a process that is being started again
 # is not to be given up by its cluster. Dask lets every array that is freed go back to the system
 # (MALLOC_TRIM_THRESHOLD_): at 1,000 x 60 that doubles the workers' time.
@@ -28,8 +32,72 @@ LOCAL = {
 }
 
 
+class Future(Protocol):
+    """What is to come of a task, as Dask has it."""
+
+    key: object
+    status: str
+
+    def result(self, timeout: float) -> object:
+        """Return what came of it."""
+        ...
+
+    def exception(self, timeout: float) -> BaseException | None:
+        """Return what it raised."""
+        ...
+
+    def add_done_callback(self, function: Callable[[Future], object]) -> object:
+        """Have a function called with it once it is done."""
+        ...
+
+
+class Client(Protocol):
+    """What we ask of Dask's client."""
+
+    status: str
+
+    def nthreads(self) -> Mapping[str, int]:
+        """Return how many threads each worker has."""
+        ...
+
+    def processing(self) -> Mapping[str, Iterable[object]]:
+        """Return the keys of what each worker is at."""
+        ...
+
+    def submit(self, function: Callable[..., object], *given: object, pure: bool) -> Future:
+        """Have a function called on a worker."""
+        ...
+
+    def scatter(self, values: Sequence[object], *, broadcast: bool, hash: bool) -> Sequence[Future]:
+        """Send values to the workers."""
+        ...
+
+    def cancel(self, futures: Sequence[Future]) -> object:
+        """Take tasks back."""
+        ...
+
+
+class Cluster(Protocol):
+    """A cluster of processes here, as Dask has it."""
+
+    workers: Mapping[object, Nanny]
+
+
+class Nanny(Protocol):
+    """What keeps a process of a cluster."""
+
+    auto_restart: bool
+    process: Process
+
+
+class Process(Protocol):
+    """A process of a cluster."""
+
+    pid: int
+
+
 @contextmanager
-def on_dask(where: Any, n_jobs: int = 2) -> Iterator[Dask]:
+def on_dask(where: object, n_jobs: int = 2) -> Iterator[Dask]:
     """Yield an executor on Dask: a scheduler's address, "local" for a cluster here, or a client."""
     with client_of(where, n_jobs) as client, quiet():
         executor = Dask(client)
@@ -44,15 +112,15 @@ class Dask:
 
     name, apart = "Dask", True
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Client) -> None:
         with _of_the_cluster():
             self.n_workers = max(1, sum(client.nthreads().values()))
         self.client = client
         self.pace: dict[str, float] = {}
         self.worked = 0.0
         self._numbers = count()
-        self._values: dict[int, Any] = {}
-        self._there: dict[int, Any] = {}  # the same as the workers have them
+        self._values: dict[int, object] = {}
+        self._there: dict[int, Future] = {}  # the same as the workers have them
         self._shared = Shared(self._put, self._drop)
         self._idle, self._shaken = 0, False
 
@@ -69,8 +137,8 @@ class Dask:
         return True
 
     def attempt(
-        self, function: Callable[[Any], Any], items: Sequence[Any], queue: list[int], *, alone: bool
-    ) -> Attempt:
+        self, function: Callable[[T], R], items: Sequence[T], queue: list[int], *, alone: bool
+    ) -> Attempt[R]:
         """Yield place and value of items; return those whose process died.
 
         What the cluster lost, or had not begun when a process died, stays in the queue. No item
@@ -85,7 +153,7 @@ class Dask:
             for place, outcome, found in outcomes(self.client, self._calls(function, items, now)):
                 if outcome == GIVEN:
                     self._idle = 0
-                    yield place, found
+                    yield place, cast(R, found)
                 elif outcome == FAILED:
                     if isinstance(found, (InputError, MissingExtra)):
                         raise found
@@ -105,8 +173,8 @@ class Dask:
         return died
 
     def _calls(
-        self, function: Callable[[Any], Any], items: Sequence[Any], places: Sequence[int]
-    ) -> dict[int, tuple[Any, ...]]:
+        self, function: Callable[[T], R], items: Sequence[T], places: Sequence[int]
+    ) -> dict[int, Call]:
         """Return the calls of some items; what was sent before a process died is sent again."""
         if self._shaken:
             for number, value in self._values.items():
@@ -120,7 +188,7 @@ class Dask:
             raise Unsendable(str(error)) from error
         return {place: (_call, task, dict(self._there)) for place, task in packed.items()}
 
-    def _put(self, value: Any) -> int:
+    def _put(self, value: object) -> int:
         number = next(self._numbers)
         with _of_the_cluster():
             (self._there[number],) = self.client.scatter([value], broadcast=True, hash=False)
@@ -132,12 +200,12 @@ class Dask:
         self._values.pop(number)
 
 
-def _call(task: bytes, shared: Mapping[int, Any]) -> Any:
+def _call(task: bytes, shared: Mapping[int, object]) -> object:
     function, item = unpacked(task, shared.__getitem__)
     return function(item)
 
 
-def _itself(value: Any) -> Any:
+def _itself(value: T) -> T:
     return value
 
 
@@ -145,10 +213,10 @@ def _itself(value: Any) -> Any:
 
 
 @contextmanager
-def client_of(where: Any, n_jobs: int = 2) -> Iterator[Any]:
+def client_of(where: object, n_jobs: int = 2) -> Iterator[Client]:
     """Yield a Dask client for an address, for "local" or for a client that is there already."""
     try:
-        distributed: Any = importlib.import_module("distributed")
+        distributed = importlib.import_module("distributed")
     except ImportError:
         raise MissingExtra("dask", "dask") from None
     if isinstance(where, distributed.Client):
@@ -157,7 +225,7 @@ def client_of(where: Any, n_jobs: int = 2) -> Iterator[Any]:
     if where == "local":
         from joblib import effective_n_jobs
 
-        settings: Any = importlib.import_module("dask.config")
+        settings = importlib.import_module("dask.config")
         with (
             settings.set(LOCAL),
             distributed.LocalCluster(
@@ -188,7 +256,7 @@ def client_of(where: Any, n_jobs: int = 2) -> Iterator[Any]:
             client.close(timeout=2)
 
 
-def _end(cluster: Any) -> None:
+def _end(cluster: Cluster) -> None:
     """End a cluster's processes at once: it would wait for what they are at."""
     for nanny in cluster.workers.values():
         with suppress(Exception):
@@ -208,9 +276,9 @@ GONE = (
 )
 
 
-def outcomes(client: Any, calls: Mapping[Any, tuple[Any, ...]]) -> Iterator[tuple[Any, str, Any]]:
+def outcomes(client: Client, calls: Mapping[Key, Call]) -> Iterator[tuple[Key, str, object]]:
     """Yield (key, outcome, value or error) of every call (function, arguments) as they come."""
-    finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    finished: queue.SimpleQueue[Future] = queue.SimpleQueue()
     with _of_the_cluster():
         futures = {client.submit(*call, pure=False): key for key, call in calls.items()}
         for future in futures:
@@ -239,7 +307,7 @@ def outcomes(client: Any, calls: Mapping[Any, tuple[Any, ...]]) -> Iterator[tupl
                     )
 
 
-def _recalled(client: Any, futures: Iterable[Any]) -> list[Any]:
+def _recalled(client: Client, futures: Iterable[Future]) -> list[Future]:
     """Return the futures that no worker has yet, and take them back: more may die of them."""
     with _of_the_cluster():
         begun = {key for keys in client.processing().values() for key in keys}
@@ -248,7 +316,7 @@ def _recalled(client: Any, futures: Iterable[Any]) -> list[Any]:
     return waiting
 
 
-def _outcome(client: Any, future: Any) -> tuple[str, Any]:
+def _outcome(client: Client, future: Future) -> tuple[str, object]:
     if future.status == "finished":
         try:
             return GIVEN, future.result(timeout=PATIENCE)
@@ -263,7 +331,7 @@ def _outcome(client: Any, future: Any) -> tuple[str, Any]:
     return LOST, None
 
 
-def _is_running(client: Any) -> bool:
+def _is_running(client: Client) -> bool:
     """Return whether the client has a scheduler, after the moment it may take to find it again."""
     until = time.monotonic() + 10.0
     while client.status == "connecting" and time.monotonic() < until:
@@ -282,7 +350,7 @@ def _of_the_cluster() -> Iterator[None]:
         raise StoreError(GONE.format(short(_reason(error)))) from error
 
 
-def _reason(error: BaseException) -> str:
+def _reason(error: object) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from covaria.errors import short
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., object])
 
 MISSING = "numba is not installed"
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
@@ -40,13 +40,13 @@ def _forgiving() -> Any:
     files: Any = caching.FunctionCache
 
     class Forgiving(files):  # type: ignore[misc]
-        def load_overload(self, *given: Any) -> Any:
+        def load_overload(self, *given: object) -> object:
             try:
                 return super().load_overload(*given)
             except Exception:  # such as a file that was cut short
                 return None
 
-        def save_overload(self, *given: Any) -> None:
+        def save_overload(self, *given: object) -> None:
             try:
                 super().save_overload(*given)
             except Exception as error:  # such as a full disk

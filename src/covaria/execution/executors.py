@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 # What comes of an item that was tried: its place and its value; in the end, whom a death befell.
-Attempt = Generator[tuple[int, Any], None, list[int]]
+Attempt = Generator[tuple[int, R], None, list[int]]
 # A process takes seconds to start again; items of a kind that die in so many tries get no more.
 MOST_IN_A_ROW = 3
 DIED = "its process died"
@@ -52,8 +55,8 @@ class Executor(Protocol):
         ...
 
     def attempt(
-        self, function: Callable[[Any], Any], items: Sequence[Any], queue: list[int], *, alone: bool
-    ) -> Attempt:
+        self, function: Callable[[T], R], items: Sequence[T], queue: list[int], *, alone: bool
+    ) -> Attempt[R]:
         """Yield place and value of items in the queue, out of which it takes them.
 
         It may stop where a process dies, and returns what was under way then. Items that are to be
@@ -84,8 +87,8 @@ class Serial:
         return False
 
     def attempt(
-        self, function: Callable[[Any], Any], items: Sequence[Any], queue: list[int], *, alone: bool
-    ) -> Attempt:
+        self, function: Callable[[T], R], items: Sequence[T], queue: list[int], *, alone: bool
+    ) -> Attempt[R]:
         """Yield place and value of every item."""
         while queue:
             place = queue.pop(0)
@@ -102,12 +105,12 @@ def _alike(item: object) -> Hashable:
 
 def each(
     executor: Executor,
-    function: Callable[[Any], Any],
-    items: Sequence[Any],
+    function: Callable[[T], R],
+    items: Sequence[T],
     *,
-    kind: Callable[[Any], Hashable] = _alike,
+    kind: Callable[[T], Hashable] = _alike,
     most_deaths: int = MOST_IN_A_ROW,
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, R | Died]]:
     """Yield the place and the value of every item, in any order.
 
     Of a kind of which this many die in a row, by themselves, no more are tried; with 0 a death
@@ -134,7 +137,7 @@ def each(
                 yield from ((place, Died(tried=False)) for place in sorted(hopeless))
 
 
-def _noted(found: Attempt, note: Callable[[int], object]) -> Attempt:
+def _noted(found: Attempt[R], note: Callable[[int], object]) -> Attempt[R]:
     """Yield what is found, after a note of it."""
     while True:
         try:
@@ -145,9 +148,9 @@ def _noted(found: Attempt, note: Callable[[int], object]) -> Attempt:
         yield place, value
 
 
-def in_order(found: Iterable[tuple[int, Any]]) -> Iterator[Any]:
+def in_order(found: Iterable[tuple[int, R]]) -> Iterator[R]:
     """Yield values in the order of their places."""
-    waiting: dict[int, Any] = {}
+    waiting: dict[int, R] = {}
     at = 0
     for place, value in found:
         waiting[place] = value

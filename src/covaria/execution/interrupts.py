@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import NoReturn
 
 INTERRUPTED = 130
 STOPPED = "Interrupted. No results were written; the same command starts over."
@@ -26,7 +26,7 @@ def _is_command() -> bool:
     return name in ("covaria", "covaria.exe", "covaria-script.py")
 
 
-def leave(*_: Any) -> NoReturn:
+def leave(*_: object) -> NoReturn:
     """End at once: nothing has been begun yet, or all is done."""
     os.write(2, f"covaria: {STOPPED}\n".encode())
     os._exit(INTERRUPTED)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Generic, TypeVar, cast
 
 from covaria.errors import InputError
 from covaria.execution.executors import Attempt, Unsendable
 from covaria.execution.sharing import Shared, drop_file, to_file
 from covaria.execution.workers import Gone, Worker, dismiss, hire
 
+T = TypeVar("T")
+R = TypeVar("R")
 # So often may a process die before it has begun anything.
 MOST_FALSE_STARTS = 3
 # Between two looks at whether processes are still there that have not begun.
@@ -57,8 +59,8 @@ class Processes:
         return bool(self._workers)
 
     def attempt(
-        self, function: Callable[[Any], Any], items: Sequence[Any], queue: list[int], *, alone: bool
-    ) -> Attempt:
+        self, function: Callable[[T], R], items: Sequence[T], queue: list[int], *, alone: bool
+    ) -> Attempt[R]:
         """Yield place and value of items until a process dies; return what it was at.
 
         What others are at then is waited for, and no more is sent.
@@ -106,18 +108,18 @@ class Processes:
             )
 
 
-class _Feed:
+class _Feed(Generic[T, R]):
     """Items on their way to workers: each takes the next from the queue when it is free."""
 
     def __init__(
-        self, shared: Shared, function: Callable[[Any], Any], items: Sequence[Any], queue: list[int]
+        self, shared: Shared[str], function: Callable[[T], R], items: Sequence[T], queue: list[int]
     ) -> None:
         self.shared, self.function, self.items, self.queue = shared, function, items, queue
         self.died: list[int] = []
         self._lock = threading.Lock()
         self._stopped = False
         self._under_way: dict[int, Worker] = {}
-        self._back: SimpleQueue[tuple[int, bool, Any]] = SimpleQueue()
+        self._back: SimpleQueue[tuple[int, bool, object]] = SimpleQueue()
 
     def take(self, worker: Worker | None = None) -> int | None:
         """Return the place of the next item, for a worker or for this process."""
@@ -151,7 +153,7 @@ class _Feed:
         with self._lock:
             return bool(self._under_way or (self.queue and not self._stopped))
 
-    def finished(self, *, wait: bool) -> Iterator[tuple[int, Any]]:
+    def finished(self, *, wait: bool) -> Iterator[tuple[int, R]]:
         """Yield place and value of one that is back; wait a moment for it if that is asked."""
         try:
             place, is_done, value = self._back.get(block=wait, timeout=POLL)
@@ -160,12 +162,12 @@ class _Feed:
         with self._lock:
             del self._under_way[place]
         if is_done:
-            yield place, value
+            yield place, cast(R, value)
         elif isinstance(value, Gone):
             self.died.append(place)
             self._stopped = True
         else:
-            raise value
+            raise cast(BaseException, value)
 
     def stop(self) -> list[Worker]:
         """Hand out no more, and return who is at something that nobody waits for."""

@@ -15,10 +15,13 @@ import pickle
 import shutil
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
-from typing import Any
+from types import ModuleType
+from typing import Any, Generic, TypeVar
+
+Name = TypeVar("Name")
 
 # So many values are kept at a time: the table, folds, other targets than the columns.
 KEPT = 4
@@ -27,14 +30,14 @@ MEMORY = "/dev/shm"
 STEP = 64
 
 
-class Shared:
+class Shared(Generic[Name]):
     """Values that were sent, by the names that workers know them by; the last few of them."""
 
-    def __init__(self, put: Callable[[Any], Any], drop: Callable[[Any], None]) -> None:
+    def __init__(self, put: Callable[[object], Name], drop: Callable[[Name], None]) -> None:
         self._put, self._drop = put, drop
-        self._sent: OrderedDict[int, tuple[Any, Any]] = OrderedDict()
+        self._sent: OrderedDict[int, tuple[object, Name]] = OrderedDict()
 
-    def add(self, value: Any) -> None:
+    def add(self, value: object) -> None:
         """Send a value, if it is not among those sent last."""
         if id(value) not in self._sent:
             self._sent[id(value)] = (value, self._put(value))
@@ -48,16 +51,16 @@ class Shared:
             self._drop(self._sent.popitem()[1][1])
 
     @property
-    def names(self) -> list[Any]:
+    def names(self) -> list[Name]:
         """Return the names of the values."""
         return [name for _, name in self._sent.values()]
 
-    def packed(self, task: Any) -> bytes:
+    def packed(self, task: object) -> bytes:
         """Return a task as bytes, with names in the place of values that were sent."""
         return packed(task, {key: name for key, (_, name) in self._sent.items()})
 
 
-def packed(task: Any, names: dict[int, Any] | None = None) -> bytes:
+def packed(task: object, names: Mapping[int, object] | None = None) -> bytes:
     """Return anything as bytes, with names in the place of some things."""
     file = io.BytesIO()
     _pickler()(file, names or {}).dump(task)
@@ -65,37 +68,39 @@ def packed(task: Any, names: dict[int, Any] | None = None) -> bytes:
 
 
 @cache
-def _pickler() -> Any:
+def _pickler() -> Callable[..., pickle.Pickler]:
     """Return what pickles functions and classes of scripts too, with names for some things."""
 
     class Named(_cloudpickle().Pickler):  # type: ignore[misc]
-        def __init__(self, file: io.BytesIO, names: dict[int, Any], **choices: Any) -> None:
+        def __init__(
+            self, file: io.BytesIO, names: Mapping[int, object], **choices: object
+        ) -> None:
             super().__init__(file, protocol=5, **choices)
             self.names = names
 
-        def persistent_id(self, thing: Any) -> Any:
+        def persistent_id(self, thing: object) -> object:
             return self.names.get(id(thing))
 
     return Named
 
 
-def _cloudpickle() -> Any:
+def _cloudpickle() -> ModuleType:
     try:
         return importlib.import_module("cloudpickle")
     except ImportError:  # joblib up to 1.5 has its own
         return importlib.import_module("joblib.externals.cloudpickle")
 
 
-class _Reader(pickle.Unpickler):
-    def __init__(self, task: bytes, value_of: Callable[[Any], Any]) -> None:
+class _Reader(pickle.Unpickler, Generic[Name]):
+    def __init__(self, task: bytes, value_of: Callable[[Name], object]) -> None:
         super().__init__(io.BytesIO(task))
         self.value_of = value_of
 
-    def persistent_load(self, name: Any) -> Any:
+    def persistent_load(self, name: Name) -> object:
         return self.value_of(name)
 
 
-def unpacked(task: bytes, value_of: Callable[[Any], Any]) -> Any:
+def unpacked(task: bytes, value_of: Callable[[Name], object]) -> Any:
     """Return a task from its bytes, given the values of the names in it."""
     return _Reader(task, value_of).load()
 
@@ -117,7 +122,7 @@ def _remove(made: str, owner: int) -> None:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def to_file(value: Any) -> str:
+def to_file(value: object) -> str:
     """Return the file that a value was written to: how to make it, then its arrays."""
     found: list[pickle.PickleBuffer] = []
     file = io.BytesIO()
@@ -153,7 +158,7 @@ def drop_file(path: str) -> None:
 
 
 @lru_cache(maxsize=KEPT)
-def from_file(path: str) -> Any:
+def from_file(path: str) -> object:
     """Return the value of a file. What is written to its arrays stays in this process."""
     with open(path, "rb") as file:
         size = int.from_bytes(file.read(8), "little")

@@ -39,7 +39,7 @@ def shown(text: str) -> str:
 class Shown:
     """A stream that writes text so; the stream itself is `stream`."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
     def write(self, text: str) -> int:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any
 
 
-def one_thread() -> Any:
+def one_thread() -> AbstractContextManager[object]:
     """Return a context in which libraries compute with one thread."""
     threads = _threads(len(sys.modules))
     if all(library.num_threads == 1 for library in threads.lib_controllers):
         return nullcontext()
-    return threads.limit(limits=1)
+    limited: AbstractContextManager[object] = threads.limit(limits=1)
+    return limited
 
 
 @lru_cache(maxsize=1)

@@ -17,7 +17,7 @@ import time
 import traceback
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, cast
 
 from covaria.execution.sharing import folder, forget_files, from_file, packed, unpacked
 
@@ -64,7 +64,7 @@ class Worker:
         """Let the worker be asked by a feed, once it is ready and has served those before."""
         self._feeds.put(feed)
 
-    def ask(self, task: bytes) -> tuple[bool, Any]:
+    def ask(self, task: bytes) -> tuple[bool, object]:
         """Return whether a task was done, and its value or its error; raise if nobody answers."""
         try:
             _write(self._process.stdin, task)
@@ -72,7 +72,7 @@ class Worker:
         except Gone:
             self.is_gone = True
             raise
-        return unpacked(answer, from_file)  # type: ignore[no-any-return]
+        return cast(tuple[bool, object], unpacked(answer, from_file))
 
     def end(self) -> None:
         """End the process at once, whatever it is at."""

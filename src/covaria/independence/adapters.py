@@ -7,9 +7,10 @@ diagnostics of regressions are left out unless `check=True`, and a question is a
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, SupportsInt
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from covaria.independence.question import Independence, check_options, independe
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
 
 NAME = "covaria"
 
@@ -39,7 +43,7 @@ class Asked:
     known: dict[tuple[str, str, tuple[str, ...]], Independence] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, data: Any, options: dict[str, Any], classes: Collection[int] = ()) -> Asked:
+    def of(cls, data: object, options: dict[str, Any], classes: Collection[int] = ()) -> Asked:
         """Return a table of numbers, of which some columns hold the codes of classes."""
         import pandas as pd
 
@@ -74,13 +78,15 @@ def causal_learn(name: str = NAME, *, classes: Collection[int] = (), **options: 
     class Test(cit.CIT_Base):  # type: ignore[misc, name-defined]
         """Whether two columns are independent given others, by their numbers."""
 
-        def __init__(self, data: Any, **given: Any) -> None:
+        def __init__(self, data: object, **given: Any) -> None:
             own = {word: given.pop(word) for word in ("cache_path",) if word in given}
             super().__init__(data, **own)
             self.check_cache_method_consistent(name, repr(sorted({**options, **given})))
             self.asked = Asked.of(data, {**options, **given}, classes)
 
-        def __call__(self, X: Any, Y: Any, condition_set: Any = None) -> float:
+        def __call__(
+            self, X: SupportsInt, Y: SupportsInt, condition_set: Iterable[SupportsInt] | None = None
+        ) -> float:
             """Return the p-value."""
             given = [str(int(at)) for at in condition_set or ()]
             return self.asked(str(int(X)), str(int(Y)), given).p_value
@@ -101,8 +107,8 @@ class pgmpy:
         self.asked = Asked.of(data, options)
 
     def __call__(
-        self, X: object, Y: object, Z: Sequence[object] = (), *_: Any,
-        significance_level: float = 0.05, **__: Any,
+        self, X: object, Y: object, Z: Sequence[object] = (), *_: object,
+        significance_level: float = 0.05, **__: object,
     ) -> bool:  # fmt: skip
         """Return whether X is independent of Y given Z."""
         self.found_ = self.asked(str(X), str(Y), [str(name) for name in Z])
@@ -111,7 +117,7 @@ class pgmpy:
         return self.p_value_ >= significance_level
 
 
-def tigramite(**options: Any) -> Any:
+def tigramite(**options: Any) -> object:
     """Return a test that tigramite's searches take as `cond_ind_test`.
 
     `PCMCI(dataframe, cond_ind_test=tigramite(learner="splines"))`. Its value is the effect; every
@@ -129,7 +135,9 @@ def tigramite(**options: Any) -> Any:
             self.two_sided, self.residual_based, self.p_value = True, False, 1.0
             super().__init__(significance="analytic")
 
-        def get_dependence_measure(self, array: Any, xyz: Any, data_type: Any = None) -> float:
+        def get_dependence_measure(
+            self, array: Array, xyz: object, data_type: object = None
+        ) -> float:
             """Return the effect, having kept the p-value that will be asked for next."""
             found = independence_test(
                 *(_of(role, array, xyz, data_type) for role in (0, 1)),
@@ -139,14 +147,16 @@ def tigramite(**options: Any) -> Any:
             self.p_value = found.p_value
             return found.effect
 
-        def get_analytic_significance(self, value: Any, T: Any, dim: Any, xyz: Any) -> float:
+        def get_analytic_significance(
+            self, value: object, T: object, dim: object, xyz: object
+        ) -> float:
             """Return the p-value of the effect that was asked for last."""
             return self.p_value
 
     return Test()
 
 
-def _of(role: int, array: Any, xyz: Any, data_type: Any) -> Any:
+def _of(role: int, array: Array, xyz: object, data_type: object) -> pd.DataFrame | None:
     """Return the rows of an array that have a role, as a table; None where there are none."""
     import pandas as pd
 
@@ -160,7 +170,7 @@ def _of(role: int, array: Any, xyz: Any, data_type: Any) -> Any:
     return pd.DataFrame(columns)
 
 
-def _imported(module: str, package: str) -> Any:
+def _imported(module: str, package: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:

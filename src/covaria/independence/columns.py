@@ -69,7 +69,7 @@ def _names(role: str, given: object) -> tuple[str, ...]:
     return names
 
 
-def _part(role: str, given: Any) -> pd.DataFrame:
+def _part(role: str, given: object) -> pd.DataFrame:
     """Return one or more columns; the name of one that has none is None."""
     import pandas as pd
 
@@ -94,7 +94,7 @@ def _has_array(given: object) -> bool:
     return hasattr(given, "__array__") or hasattr(given, "toarray")
 
 
-def _is_one_column(given: Any) -> bool:
+def _is_one_column(given: object) -> bool:
     """Return whether something has one dimension: a list of values, an array, a Series."""
     if hasattr(given, "columns") or isinstance(given, Mapping) or hasattr(given, "toarray"):
         return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -23,10 +23,13 @@ from covaria.nuisance.plan import Plan, Task
 from covaria.randomness import stream
 from covaria.tables.dataset import Dataset, Rows
 
+if TYPE_CHECKING:
+    from covaria.nuisance.engines.plain import Inputs
+
 Array = NDArray[np.float64]
 Failures = dict[tuple[str, int], str]
 # What a model is asked: rows in which a feature has other values.
-Altered = Callable[[Generator], Any]
+Altered = Callable[[Generator], "Inputs"]
 
 NEED = "y_conditional"
 NOT_DRAWN = "cpi draws numbers, flags and categories, and no groups of columns"
@@ -59,9 +62,9 @@ def _redrawn_losses(
     plan: Plan,
     fold: int,
     j: int,
-    inputs: Any,
+    inputs: Inputs,
     left: Array,
-    predict: Callable[[Any], Array],
+    predict: Callable[[Inputs], Array],
     failures: Failures,
 ) -> Array | None:
     """Return each row's loss with a feature drawn anew, on average; None where it cannot be."""
@@ -77,7 +80,7 @@ def _redrawn_losses(
     return np.asarray(np.mean(losses, axis=0))
 
 
-def _predictor(plan: Plan, fold: int) -> Callable[[Any], Array]:
+def _predictor(plan: Plan, fold: int) -> Callable[[Inputs], Array]:
     """Return what the model of y on all columns predicts, or the models that serve together."""
     task = Task("y_given_all", fold)
     blend: Sequence[tuple[Learner, float]] = (
@@ -89,7 +92,7 @@ def _predictor(plan: Plan, fold: int) -> Callable[[Any], Array]:
         parts.append((own, plain.full_model(own, task), weight))
     train = plan.folds[fold][0]
 
-    def predict(inputs: Any) -> Array:
+    def predict(inputs: Inputs) -> Array:
         every = [weight * plain.predicted(own, m, inputs, train) for own, m, weight in parts]
         found = np.asarray(sum(every))
         return found if plan.choices is None else plan.within_reach(task, found)
@@ -97,7 +100,7 @@ def _predictor(plan: Plan, fold: int) -> Callable[[Any], Array]:
     return predict
 
 
-def _redrawn(plan: Plan, test: Rows, j: int, inputs: Any, left: Array) -> Altered | None:
+def _redrawn(plan: Plan, test: Rows, j: int, inputs: Inputs, left: Array) -> Altered | None:
     """Return a function that draws inputs with a feature anew; None where it cannot be drawn."""
     data, feature = plan.data, plan.data.features[j]
     own = list(feature.tested)
@@ -112,7 +115,7 @@ def _redrawn(plan: Plan, test: Rows, j: int, inputs: Any, left: Array) -> Altere
         return None
     there = np.ones(len(test), dtype=bool) if len(own) == 1 else data.X[test, own[1]] == 0
 
-    def altered(rng: Generator) -> Any:
+    def altered(rng: Generator) -> Inputs:
         values = told[:, 0] + _drawn(left[:, own[0]], there, rng)
         gaps = (
             np.zeros(len(test), dtype=bool) if there.all() else rng.random(len(test)) < told[:, 1]
@@ -146,7 +149,7 @@ def _donors(chances: Array, code: Array, rng: Generator) -> Rows:
     return donors
 
 
-def _with_rows(plan: Plan, test: Rows, j: int, others: Rows) -> Any:
+def _with_rows(plan: Plan, test: Rows, j: int, others: Rows) -> Inputs:
     frame = _asked(plan).frame()
     if frame is not None:
         return frame.with_rows(test, plan.data.names[j], others)
@@ -162,7 +165,9 @@ def _drawn(left: Array, there: NDArray[np.bool_], rng: Generator) -> Array:
     return np.asarray(rng.choice(left[there] if there.any() else left, size=len(left)))
 
 
-def _with_values(plan: Plan, j: int, inputs: Any, values: Array, gaps: NDArray[np.bool_]) -> Any:
+def _with_values(
+    plan: Plan, j: int, inputs: Inputs, values: Array, gaps: NDArray[np.bool_]
+) -> Inputs:
     """Return inputs with other values of a number, and other gaps."""
     if not isinstance(inputs, np.ndarray):
         return inputs.assign(**{plan.data.names[j]: np.where(gaps, np.nan, values)})

@@ -10,13 +10,13 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from covaria.errors import InputError, short
 from covaria.execution.cost import Ledger
-from covaria.execution.executors import Died, Executor, Unsendable, each
+from covaria.execution.executors import MOST_IN_A_ROW, Died, Executor, Unsendable, each
 from covaria.learners import Estimator, Learner, Prefit
 from covaria.nuisance.engines import plain
 from covaria.nuisance.parts import parts_of
@@ -40,7 +40,21 @@ DRAWING = frozenset({"boosting", "network"})
 COMPILED = frozenset({"auto", "boosting", "forest", "kernel", "network"})
 
 
-def engine_for(plan: Plan) -> Any:
+class Engine(Protocol):
+    """A module below `engines`."""
+
+    __name__: str
+
+    def cut_by(self, plan: Plan) -> str:
+        """Return how workers may share it."""
+        ...
+
+    def run(self, plan: Plan) -> Iterable[Outcome]:
+        """Return the outcomes of all tasks, in the order of the plan."""
+        ...
+
+
+def engine_for(plan: Plan) -> Engine:
     """Return the engine that fits the plan soonest; the plain one fits any.
 
     Fast engines are compiled by numba. Where it is missing the plain engine serves.
@@ -110,7 +124,7 @@ def _along_here(plan: Plan, counts: Sequence[int]) -> dict[Task, list[Array]]:
     return found
 
 
-def _charged(plan: Plan, ledger: Ledger, engine: Any) -> Iterator[Outcome]:
+def _charged(plan: Plan, ledger: Ledger, engine: Engine) -> Iterator[Outcome]:
     """Yield the outcomes, and charge the models and the time that each took."""
     at, start = 0, time.perf_counter()
     for outcome in engine.run(plan):
@@ -272,7 +286,7 @@ class Part:
     counts: tuple[int, ...] = ()
 
     @property
-    def engine(self) -> Any:
+    def engine(self) -> Engine:
         return plain if self.plainly else engine_for(self.plan)
 
     @property
@@ -414,14 +428,16 @@ def _here(executor: Executor, part: Part) -> Fitted:
     return found
 
 
-def _each(executor: Executor, parts: list[Part], **choices: Any) -> Iterator[tuple[int, Any]]:
+def _each(
+    executor: Executor, parts: list[Part], most_deaths: int = MOST_IN_A_ROW
+) -> Iterator[tuple[int, Fitted | Died]]:
     """Yield the place of each part and what workers made of it."""
     for part in parts:
         for value in (part.plan.data, part.plan.folds, part.plan.targets):
             if value is not None:
                 executor.share(value)
     try:
-        yield from each(executor, fit_part, parts, **choices)
+        yield from each(executor, fit_part, parts, most_deaths=most_deaths)
     except Unsendable as error:
         raise InputError(
             f"{parts[0].plan.learner} cannot be sent to other processes ({error}). Use n_jobs=1."
@@ -435,7 +451,7 @@ def _one_by_one(executor: Executor, parts: list[Part]) -> list[Fitted]:
         for part in parts
         for task in part.plan.tasks
     ]
-    found: dict[int, Any] = {}
+    found: dict[int, Fitted] = {}
     for at, value in _each(executor, alone, most_deaths=plain.MOST_DEATHS):
         if executor.name == "Dask" and isinstance(value, Died):
             raise InputError(

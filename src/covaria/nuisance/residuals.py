@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from types import EllipsisType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -416,13 +416,19 @@ def _within_levels(residuals: Residuals) -> Residuals:
     return replace(residuals, arrays=arrays, widening=widen, within=within_one, halves=halves)
 
 
-def _of_feature(j: int, feature: Feature) -> list[tuple[str, Any]]:
+def _of_feature(j: int, feature: Feature) -> list[tuple[str, int | list[int]]]:
     """Return where what is left of y and of a feature stands."""
-    of_x = [("f_given_rest", j), ("square_given_rest", j), ("x_given_rest", list(feature.tested))]
+    of_x: list[tuple[str, int | list[int]]] = [
+        ("f_given_rest", j),
+        ("square_given_rest", j),
+        ("x_given_rest", list(feature.tested)),
+    ]
     return [("y_given_rest", j), *of_x]
 
 
-def _goes_with(arrays: Mapping[str, Array], parts: list[tuple[str, Any]], code: Rows) -> bool:
+def _goes_with(
+    arrays: Mapping[str, Array], parts: list[tuple[str, int | list[int]]], code: Rows
+) -> bool:
     """Return whether what is left of y or of a feature goes with the levels."""
     return any(goes_with(arrays[name][:, at].reshape(len(code), -1), code) for name, at in parts)
 
@@ -755,7 +761,7 @@ def _shapes(plan: Plan, n_rows: int) -> dict[str, tuple[int, ...]]:
 
 
 def _put(
-    arrays: dict[str, Array], name: str, shape: tuple[int, ...], index: Any, values: Array
+    arrays: dict[str, Array], name: str, shape: tuple[int, ...], index: Place, values: Array
 ) -> None:
     """Put values, a row per feature, where they belong in an array with a column per feature."""
     whole = tuple(slice(0, size) for size in reversed(shape))
@@ -768,7 +774,9 @@ def _put(
     arrays[name].T[index] = values
 
 
-Placed = Iterator[tuple[str, Any, Array]]
+# Where something stands in an array.
+Place = tuple[int | slice | EllipsisType | Sequence[int] | NDArray[np.intp], ...]
+Placed = Iterator[tuple[str, Place, Array]]
 
 
 def _left_of_full(data: Dataset, test: Index, at: Index, found: Found) -> Placed:
@@ -818,7 +826,7 @@ def _stacked(found: Found) -> Array:
     return np.concatenate(list(parts))
 
 
-def _block(rows: Sequence[int], columns: Index) -> Any:
+def _block(rows: Sequence[int], columns: Index) -> Place:
     """Return an index of rows × columns, by slices where they lie side by side: it is quicker."""
     start, stop = rows[0], rows[-1] + 1
     if list(rows) == list(range(start, stop)):

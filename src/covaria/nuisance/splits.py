@@ -23,7 +23,7 @@ Fold = tuple[Rows, Rows]
 class Splitter(Protocol):
     """scikit-learn's splitters, and whatever has their method."""
 
-    def split(self, X: Any, y: Any, groups: Any = None) -> Iterable[Fold]: ...
+    def split(self, X: object, y: Any, groups: object = None) -> Iterable[Fold]: ...
 
 
 def make_splits(data: Dataset, splits: object, seed: int, repeat: int = 0) -> list[Fold]:
@@ -42,7 +42,7 @@ def make_splits(data: Dataset, splits: object, seed: int, repeat: int = 0) -> li
     return _checked(data, splits)
 
 
-def known_splits(splits: Any) -> Any:
+def known_splits(splits: object) -> Any:
     """Return splits as plain Python, or raise where no table could be split so."""
     splits = plain(splits)
     if isinstance(splits, str) and splits != "none":
@@ -183,7 +183,7 @@ def _from_splitter(data: Dataset, splitter: Splitter, random_state: int) -> list
         ) from error
 
 
-def _checked(data: Dataset, splits: Any) -> list[Fold]:
+def _checked(data: Dataset, splits: object) -> list[Fold]:
     """Return the folds as index arrays; a row is tested at most once."""
     folds = []
     for train, test in _pairs(splits):

@@ -47,7 +47,7 @@ def run(
     name: str,
     *,
     mode: str = "paper",
-    learners: Sequence[str] | Mapping[str, Any] = LEARNERS,
+    learners: Sequence[str] | Mapping[str, object] = LEARNERS,
     methods: Sequence[str] = METHODS,
     seeds: int = 20,
     seed: int = 0,
@@ -157,7 +157,12 @@ STANDARDISED = {
 
 
 def _epoch_errors(
-    known: Published, X: Any, y: Any, marks: Sequence[int], columns: bool, target: bool
+    known: Published,
+    X: NDArray[np.float64],
+    y: NDArray[np.float64],
+    marks: Sequence[int],
+    columns: bool,
+    target: bool,
 ) -> dict[int, float]:
     """Return the mean error over five folds after each number of epochs in `marks`."""
     import numpy as np
@@ -396,7 +401,7 @@ def all_verdicts(name: str, *, seed: int = 0) -> pd.DataFrame:
 def verdicts(
     name: str,
     *,
-    learners: Sequence[str] | Mapping[str, Any] = LEARNERS,
+    learners: Sequence[str] | Mapping[str, object] = LEARNERS,
     methods: Sequence[str] = METHODS,
     repeats: int = 3,
     seed: int = 0,

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from covaria.errors import InputError, did_you_mean
 
@@ -114,7 +114,7 @@ def figures() -> Mapping[str, Figure]:
     return dict(_figures)
 
 
-def figure(name: Any) -> Figure:
+def figure(name: str) -> Figure:
     """Return the figure of a name that can be made, or raise a sentence."""
     known = figures()
     if name not in known:

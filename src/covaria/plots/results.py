@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -183,7 +184,7 @@ def _clearest(result: Result, most: int) -> list[str]:
     return [str(name) for name in result.verdicts["feature"].head(most)]
 
 
-def _name_rows(ax: Axes, names: Any) -> None:
+def _name_rows(ax: Axes, names: Collection[str]) -> None:
     """Write the names beside the rows, the first on top."""
     ax.set_yticks(np.arange(len(names)), [plain(name) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)

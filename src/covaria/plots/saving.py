@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from covaria.errors import InputError, short
 from covaria.tables.writing import make_room, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -43,7 +44,7 @@ def as_png(axes: Axes) -> bytes:
     return written.getvalue()
 
 
-def _write(axes: Axes, target: Any, kind: str, *, dpi: int) -> None:
+def _write(axes: Axes, target: Path | IO[bytes], kind: str, *, dpi: int) -> None:
     import matplotlib
 
     figure = axes.get_figure(root=True)
@@ -81,7 +82,7 @@ MORE_LETTERS = {
 }
 
 
-def _lend_letters(figure: Any) -> None:
+def _lend_letters(figure: Figure | SubFigure) -> None:
     """Give texts beyond Latin letters the fonts of this machine to fall back on."""
     from matplotlib.text import Text
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +85,7 @@ COLUMNS = (
 class Options:
     """How the rows are split and how scores are turned into verdicts."""
 
-    splits: Any = 5
+    splits: object = 5
     alternative: str | None = None
     validity: str = "conservative"
     correction: str = "bh"
@@ -561,11 +561,11 @@ def _combined_rows(
     )
 
 
-def _bare_rows(name: str, data: Dataset, **given: Any) -> pd.DataFrame:
+def _bare_rows(name: str, data: Dataset, **given: object) -> pd.DataFrame:
     """Return tidy rows in which all that is not given is empty."""
     import pandas as pd
 
-    columns: dict[str, Any] = dict.fromkeys(COLUMNS, np.full(data.n_features, np.nan))
+    columns: dict[str, object] = dict.fromkeys(COLUMNS, np.full(data.n_features, np.nan))
     columns |= {"method": name, "feature": data.names, "df": np.zeros(data.n_features, np.intp)}
     columns |= {"verdict": ""}  # of a test alone
     return pd.DataFrame(columns | given)
@@ -587,7 +587,7 @@ def _about(
     methods: Sequence[AnyMethod],
     options: Options,
     chosen: Mapping[str, Chosen],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return what is needed to repeat the run, and what it cost."""
     data = fitted[0].data
     fits = {need: sum(r.fits[need] for r in fitted) for need in fitted[0].fits}

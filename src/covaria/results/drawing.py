@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
-_drawers: list[Callable[..., Any]] = []
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_drawers: list[Callable[..., Axes]] = []
 
 
-def drawn_by(draw: Callable[..., Any]) -> None:
+def drawn_by(draw: Callable[..., Axes]) -> None:
     """Let `Result.plot` call this function of (result, kind, options)."""
     _drawers[:] = [draw]
 
 
-def draw(result: object, kind: str, options: dict[str, Any]) -> Any:
+def draw(result: object, kind: str, options: dict[str, object]) -> Axes:
     """Return the axes of a picture of a result."""
     return _drawers[-1](result, kind, options)

@@ -7,7 +7,7 @@ import re
 import zlib
 from collections.abc import Iterable
 from math import prod
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ def check_room(stored: Iterable[Packed]) -> None:
         raise InputError(f"its arrays unpack to {wanted:,} bytes, far more than it holds")
 
 
-def unpack(stored: Packed) -> NDArray[Any]:
+def unpack(stored: Packed) -> NDArray[np.generic]:
     """Return the array that `pack` described; it takes no more room than its shape says."""
     wanted = _bytes_of(stored)
     unpacker = zlib.decompressobj()

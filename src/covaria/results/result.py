@@ -29,6 +29,7 @@ from covaria.tables.writing import whole, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 FORMAT = 1
@@ -195,7 +196,7 @@ class Result:
         table = plain_table(self.verdicts)
         return Text("\n".join([self.headline, "", table, "", *doubts, *notes, made, self.costs]))
 
-    def plot(self, kind: str = "forest", **options: Any) -> Any:
+    def plot(self, kind: str = "forest", **options: object) -> Axes:
         """Return the axes of a picture: forest, p_values, quality, residuals or cost.
 
         Options are those of the function of that name in `covaria.plots`.
@@ -318,9 +319,9 @@ def _is_empty(value: object) -> bool:
     return value is None or (isinstance(value, float) and not isfinite(value))
 
 
-def cells(column: Any) -> list[Any]:
+def cells(column: Any) -> list[object]:
     """Return a column's values, with None where json has no number for a cell."""
-    values: list[Any] = column.tolist()
+    values: list[object] = column.tolist()
     return [None if _is_empty(value) else value for value in values]
 
 

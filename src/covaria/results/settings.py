@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from covaria import learners
 from covaria.learners import LEARNERS, Learner, from_settings
@@ -60,7 +60,7 @@ def from_stored(stored: object) -> object:
     return Unstored(str(stored[WORDS]))
 
 
-def _as_array(value: object) -> np.ndarray[Any, Any] | None:
+def _as_array(value: object) -> NDArray[np.generic] | None:
     """Return a column of values as an array, None for anything else."""
     if isinstance(value, range) or hasattr(value, "__array__"):
         array = np.asarray(value)

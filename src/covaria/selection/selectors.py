@@ -78,7 +78,7 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.options = options
 
-    def _run(self, X: Any, y: Any, **given: Any) -> Any:
+    def _run(self, X: object, y: object, **given: Any) -> Any:
         """Return the result for a checked table."""
         raise NotImplementedError
 
@@ -86,7 +86,9 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """Set the fitted attributes."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: object, sample_weight: object = None, groups: object = None) -> Self:
+    def fit(
+        self, X: object, y: object, sample_weight: object = None, groups: object = None
+    ) -> Self:
         """Return self, having found the features that matter for y.
 
         Parameters
@@ -112,7 +114,7 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self._keep(result)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Any:
         """Return the columns that were selected, as they are."""
         check_is_fitted(self)
         X = self._table(X, reset=False)
@@ -153,7 +155,7 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         named = getattr(self, "feature_names_in_", None)
         return [f"x{j}" for j in range(self.n_features_in_)] if named is None else list(named)
 
-    def _table(self, X: Any, *, reset: bool, **target: object) -> Any:
+    def _table(self, X: object, *, reset: bool, **target: object) -> Any:
         """Return a dataframe as it is, anything else as an array; remember or check names."""
         if not _is_frame(X):
             X = check_array(
@@ -238,7 +240,7 @@ class Selector(_ColumnSelector):
     pvalues_: Array | None
     scores_: Array
 
-    def _run(self, X: Any, y: Any, **given: Any) -> Result:
+    def _run(self, X: object, y: object, **given: Any) -> Result:
         return assess(X, y, methods=_one(self), **(QUIET | _settings(self)), **given)
 
     def _keep(self, result: Result) -> None:
@@ -338,7 +340,7 @@ class StabilitySelector(_ColumnSelector):
         self.pairs = pairs
         self.paper = paper
 
-    def _run(self, X: Any, y: Any, **given: Any) -> Stability:
+    def _run(self, X: object, y: object, **given: Any) -> Stability:
         return stability(
             X,
             y,

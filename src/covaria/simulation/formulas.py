@@ -58,7 +58,7 @@ def formula(
     y: str,
     noise: float = 1.0,
     n_features: int = 0,
-    correlation: Sequence[Sequence[Any]] = (),
+    correlation: Sequence[Sequence[object]] = (),
     df: float = np.inf,
     name: str = "formula",
 ) -> Model:

@@ -6,12 +6,14 @@ from typing import Any
 
 from covaria.assessment import prepare
 from covaria.execution.clusters import on_dask
+from covaria.execution.progress import watched
+from covaria.options.checks import reporter
 from covaria.results.result import Result
 
 
-def assess_on_dask(where: Any, X: Any, y: Any = None, **settings: Any) -> Result:
+def assess_on_dask(where: object, X: object, y: object = None, **settings: Any) -> Result:
     """Return what `assess` returns, fitted on a cluster: an address, "local", or a client."""
-    progress = settings.pop("progress", None)
+    progress = reporter(settings.pop("progress", None))
     job = prepare(X, y, **settings)
-    with on_dask(where, max(2, job.n_jobs)) as executor:
-        return job.run(progress, executor)
+    with on_dask(where, max(2, job.n_jobs)) as executor, watched(progress) as reported:
+        return job.run(reported, executor)

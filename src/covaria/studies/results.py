@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from covaria.studies import metrics
 from covaria.studies.store import COLUMNS, Store
@@ -73,7 +73,7 @@ class Study:
         return f"Study({len(done.drop_duplicates())} runs, {len(self.table)} rows)"
 
 
-def _long(store: Store) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
+def _long(store: Store) -> tuple[list[str], Iterator[tuple[object, ...]]]:
     """Return the names and the rows of the long table; a parameter that varies has a column."""
     cells = {row[0]: row[1:] for row in store.cells()}
     parameters = {at: json.loads(cell[4]) for at, cell in cells.items()}
@@ -103,7 +103,7 @@ def write_table(store: Store, path: str | Path | None = None) -> int:
         return _write(file, names, rows)
 
 
-def _write(file: Any, names: list[str], rows: Iterable[tuple[Any, ...]]) -> int:
+def _write(file: TextIO, names: list[str], rows: Iterable[tuple[object, ...]]) -> int:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(map(safe_cell, names))
     count = 0

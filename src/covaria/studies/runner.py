@@ -174,7 +174,7 @@ def read_shard(text: str | Sequence[int] | None) -> tuple[int, int]:
 # --- is it the same study? ----------------------------------------------------------------
 
 
-def identity(grid: Grid) -> dict[str, Any]:
+def identity(grid: Grid) -> dict[str, object]:
     """Return what has to be the same for two runs to be one study."""
     return {"grid": _plain(dict(grid.given)), "data": grid.data, "versions": versions()}
 

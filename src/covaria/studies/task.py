@@ -87,7 +87,7 @@ def _rows(work: Work, seed: int) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _assessed(work: Work, X: Any, y: Any, seed: int) -> Any:
+def _assessed(work: Work, X: object, y: object, seed: int) -> Any:
     options: dict[str, Any] = WITHOUT_CHECKS | {"progress": False} | dict(work.cell.options)
     methods: Sequence[str] = work.methods
     return assess(X, y, learner=work.cell.learner, methods=methods, seed=seed, **options)

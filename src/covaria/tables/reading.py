@@ -77,7 +77,7 @@ def columns_of(X: Any) -> dict[str, Column]:
     return _array_columns(X)
 
 
-def has_columns(X: Any) -> bool:
+def has_columns(X: object) -> bool:
     """Return whether a table came with columns, not as an array."""
     return _is_frame(X) or isinstance(X, Mapping)
 

@@ -26,7 +26,7 @@ most `MOST_BINS` bins of about as many rows each, and a tree splits between bins
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -330,7 +330,7 @@ def steps(table: Table, node: Node, min_node: int) -> Rows:
     return values[:, 1:] > values[:, :-1]
 
 
-def midway(below: Any, above: Any) -> Array:
+def midway(below: Array | float, above: Array | float) -> Array:
     """Return the middle of two numbers, above the first even if they are neighbours."""
     middle = 0.5 * below + 0.5 * above
     return np.asarray(np.where(middle > below, middle, above))

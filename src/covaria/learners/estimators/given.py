@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 class GivenModel:
     """The user's own model, which gets the table in the form that it came in: frame or array."""
 
-    def __init__(self, model: Any, *, classes: Sequence[str] = (), as_array: bool = False) -> None:
+    def __init__(
+        self, model: object, *, classes: Sequence[str] = (), as_array: bool = False
+    ) -> None:
         self.model, self.classes, self.as_array = model, tuple(classes), as_array
 
     def fit(self, X: Array | pd.DataFrame, y: Array, weights: Array | None = None) -> Self:
@@ -71,7 +73,7 @@ def class_name(value: object) -> str:
     return f"{value:g}" if isinstance(value, (int, float)) else str(value)
 
 
-def _asked(model: Any, how: str, inputs: Any) -> Array:
+def _asked(model: Any, how: str, inputs: object) -> Array:
     """Return what a model says of rows; networks of torch get tensors."""
     if hasattr(model, "state_dict") and hasattr(model, "parameters"):
         import torch

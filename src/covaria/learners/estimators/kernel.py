@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,13 +217,31 @@ def as_probabilities(answer: Answer, X: Array) -> Array:
     return as_chances(answer(X))
 
 
-def means(machine: Any, unit: Scale, X: Array) -> Array:
+class Regressor(Protocol):
+    """A fitted regression of scikit-learn."""
+
+    def predict(self, X: Array) -> Array:
+        """Return the mean of every row."""
+        ...
+
+
+class Classifier(Protocol):
+    """A fitted classifier of scikit-learn."""
+
+    classes_: NDArray[np.intp]
+
+    def predict_proba(self, X: Array) -> Array:
+        """Return the probability of every class it saw."""
+        ...
+
+
+def means(machine: Regressor, unit: Scale, X: Array) -> Array:
     """Return the answers of a fitted regression in the unit of y."""
     scaled: Array = machine.predict(X)[:, np.newaxis]
     return unit.centre + unit.spread * scaled
 
 
-def class_probabilities(machine: Any, n_classes: int, X: Array) -> Array:
+def class_probabilities(machine: Classifier, n_classes: int, X: Array) -> Array:
     """Return the probability of every class, 0 for those the machine never saw."""
     probabilities = np.zeros((len(X), n_classes))
     probabilities[:, machine.classes_] = machine.predict_proba(X)

@@ -416,6 +416,6 @@ def _design(curves: Mapping[int, Curves] | Sequence[Curves], pair: Pair) -> Arra
     return np.asarray(products.reshape(len(products), -1))
 
 
-def _gcv(error: Any, freedom: Any, n_rows: int) -> Any:
+def _gcv(error: Array | float, freedom: Array | float, n_rows: int) -> Any:
     """Return the generalised cross-validation score; the mean takes a degree of freedom."""
     return error / (1 - np.minimum((freedom + 1) / n_rows, MOST_FREEDOM)) ** 2

@@ -34,9 +34,9 @@ _LINEAR_TWIN = {
 class Fits(Protocol):
     """What people hand us: scikit-learn's estimators, and whatever has their two verbs."""
 
-    def fit(self, X: Any, y: Any, **options: Any) -> Self: ...
+    def fit(self, X: object, y: object, **options: object) -> Self: ...
 
-    def predict(self, X: Any) -> ArrayLike: ...
+    def predict(self, X: object) -> ArrayLike: ...
 
 
 class Known(Fits, HasParams, Protocol):
@@ -132,7 +132,7 @@ def is_same_without_unused(model: object) -> bool:
     return hasattr(model, "feature_importances_") and looks_at_all_columns(model)
 
 
-def looks_at_all_columns(model: Any) -> bool:
+def looks_at_all_columns(model: object) -> bool:
     """Return whether a model, fitted or not, is a booster all of whose trees see all columns."""
     sampling = _COLUMN_SAMPLING.get(type(model).__name__)
     if sampling is None:

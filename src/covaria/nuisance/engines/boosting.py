@@ -252,7 +252,7 @@ class Grounds:
             return np.asarray(self.table.columns[columns, : self.n_train])
         return np.stack([self.plan.x_targets[self.train, k] for k in columns])
 
-    def as_in_table(self, values: Array) -> NDArray[Any]:
+    def as_in_table(self, values: Array) -> NDArray[np.generic]:
         """Return a value for each column as the table has it: itself, or its bin."""
         if not self.binned:
             return values[:, np.newaxis]
@@ -522,7 +522,7 @@ class Job:
                 found[:, j] += (own - data.signal(altered)) / len(references)
         return found
 
-    def _changes(self, other: NDArray[Any], pick: NDArray[np.int64]) -> Array:
+    def _changes(self, other: NDArray[np.generic], pick: NDArray[np.int64]) -> Array:
         """Return how scores change when the columns of a used feature take other values."""
         return np.asarray(
             parts.differences(
@@ -537,7 +537,7 @@ class Job:
             )
         )
 
-    def _losses_with(self, other: NDArray[Any], pick: NDArray[np.int64]) -> Array:
+    def _losses_with(self, other: NDArray[np.generic], pick: NDArray[np.int64]) -> Array:
         """Return each row's loss when the columns of each feature in turn take other values."""
         data, test, scores = self.grounds.data, self.grounds.test, self._tested(0)
         slot, changes = self._slots(), self._changes(other, pick)

@@ -384,7 +384,7 @@ def _bound_roots(bag: Bag, work: Work) -> None:
 
 
 @inner
-def _walk_roots(bag: Bag, work: Work, worth: Any, none: Any, unit: float) -> None:
+def _walk_roots(bag: Bag, work: Work, worth: NDArray[np.generic], none: Any, unit: float) -> None:
     """Walk down two columns at a time, that may share what a place is worth.
 
     `none` is nothing of the kind that sums are, and `unit` what a bound has to be multiplied by.

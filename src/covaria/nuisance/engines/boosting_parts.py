@@ -23,6 +23,7 @@ Index = NDArray[np.uint32]
 Count = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Place = NDArray[np.unsignedinteger]
+Columns = NDArray[np.generic]  # numbers, or the bins that they fall into
 F = TypeVar("F", bound=Callable[..., object])
 
 FOR_KERNELS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -295,7 +296,7 @@ def take(values: Array, place: Index, out: Array, n: int) -> None:
 
 @inner
 def cut_best(
-    columns: Any, bag: Any, models: Models, rules: Rules, work: Any, trees: Trees, cut: int
+    columns: Columns, bag: Any, models: Models, rules: Rules, work: Any, trees: Trees, cut: int
 ) -> bool:
     """Cut in two the node of each tree that gains most; return whether any gains."""
     any_gains = False
@@ -332,7 +333,9 @@ def _part_rows(
 
 
 @inner
-def settle(columns: Any, bag: Any, models: Models, rules: Rules, work: Any, trees: Trees) -> None:
+def settle(
+    columns: Columns, bag: Any, models: Models, rules: Rules, work: Any, trees: Trees
+) -> None:
     """Give the leaves of the trees their shrunken Newton steps."""
     slopes, curves = work.slopes, work.curves
     trees.leaves[:] = 0.0
@@ -356,7 +359,7 @@ def settle(columns: Any, bag: Any, models: Models, rules: Rules, work: Any, tree
 
 @part
 def _add_up_two(
-    x: Any, threshold: float, rows: Index, z: Array, slopes: Array, curves: Array
+    x: Columns, threshold: float, rows: Index, z: Array, slopes: Array, curves: Array
 ) -> None:
     """Write the slopes of the two leaves of a tree with one cut, and how many rows they have."""
     left, right, n_right = 0.0, 0.0, 0
@@ -392,7 +395,7 @@ def _add_up(
 
 
 @inner
-def move(columns: Any, work: Any, trees: Trees, scores: Array) -> None:
+def move(columns: Columns, work: Any, trees: Trees, scores: Array) -> None:
     """Add to each row's scores the leaves it falls into."""
     for m in range(trees.cuts.size):
         if trees.cuts[m] == 1:
@@ -432,13 +435,13 @@ def _move_by(leaves: Array, leaf: Place, scores: Array) -> None:
 
 @kernel
 def differences(
-    columns: object,
+    columns: Columns,
     history: Trees,
     height: int,
     owner: Count,
     slot: Count,
     first: int,
-    other: object,
+    other: Columns,
     pick: Count,
 ) -> Array:
     """Return how the scores of test rows change when a feature's columns take other values.
@@ -467,13 +470,13 @@ def _used_before(history: Trees, owner: Count, tree: int, cut: int, feature: int
 
 @part
 def _add_difference(
-    columns: Any,
+    columns: Columns,
     history: Trees,
     owner: Count,
     tree: int,
     feature: int,
     first: int,
-    other: Any,
+    other: Columns,
     pick: Count,
     out: Array,
 ) -> None:

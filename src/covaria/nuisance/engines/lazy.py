@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,7 +138,7 @@ class Held:
         product[:, self.columns] = 0.0
         return np.asarray(product)
 
-    def some(self, rows: Any) -> Array:
+    def some(self, rows: slice | NDArray[np.intp]) -> Array:
         """Return some of the rows as they are now."""
         held: Array = self.Z[rows].copy()
         held[:, self.columns] = 0.0
@@ -315,7 +314,7 @@ class Refit:
         _add_products(self.slopes[-1] * np.column_stack([self.signals[-1], np.ones(len(K))]), K)
         return K
 
-    def gradients(self, rows: Any) -> Array:
+    def gradients(self, rows: slice | NDArray[np.intp]) -> Array:
         """Return some rows of G itself, for networks small beside the rows."""
         blocks = []
         signals = [self.rows.some(rows), *(signal[rows] for signal in self.signals)]

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
@@ -20,6 +20,11 @@ from covaria.learners.estimators import Model, as_targets
 from covaria.learners.estimators.wrapped import looks_at_all_columns
 from covaria.nuisance.plan import Array, Outcome, Plan, Task
 from covaria.tables.dataset import Rows, as_slice
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Inputs = Array | pd.DataFrame  # what a model is given
 
 T = TypeVar("T")
 
@@ -142,7 +147,7 @@ def full_model(plan: Plan, task: Task) -> Model | None:
     return _fitted(plan, task, everything, data.y, data.n_classes)
 
 
-def inputs_of(plan: Plan, rows: Rows) -> Any:
+def inputs_of(plan: Plan, rows: Rows) -> Inputs:
     """Return all that a model of y on all columns sees of some rows."""
     asked = plan if plan.full is None else replace(plan, learner=plan.full, full=None)
     return _part(asked, rows, np.arange(plan.data.X.shape[1], dtype=np.intp))
@@ -164,7 +169,7 @@ def _fitted(
         plan.data.classes if n_classes else (), frame is not None and frame.was_array,
         _beside(plan, task, train),
     )  # fmt: skip
-    return plan.learner.model(fit).fit(inputs, target[train], weights)
+    return plan.learner.model(fit).fit(cast(Array, inputs), target[train], weights)
 
 
 def _beside(plan: Plan, task: Task, train: Rows) -> Array | None:
@@ -177,7 +182,7 @@ def _beside(plan: Plan, task: Task, train: Rows) -> Array | None:
     return plan.x_targets[:, list(plan.targets_of(task.feature))][train]
 
 
-def _part(plan: Plan, rows: Rows, columns: Rows, of_feature: bool = False) -> Any:
+def _part(plan: Plan, rows: Rows, columns: Rows, of_feature: bool = False) -> Inputs:
     """Return a copy of some rows and columns of the inputs, as numbers or as a frame."""
     frame = plan.frame(of_feature=of_feature)
     if frame is not None:
@@ -194,13 +199,13 @@ def _left_out(plan: Plan, columns: Rows) -> list[str]:
     return [f.name for f in plan.data.features if not there.issuperset(f.columns)]
 
 
-def predicted(plan: Plan, model: Model | None, inputs: Any, train: Rows) -> Array:
+def predicted(plan: Plan, model: Model | None, inputs: Inputs, train: Rows) -> Array:
     """Return finite predictions of y, or raise."""
     data = plan.data
     if model is None:
         return data.mean_prediction(train, len(inputs))
     shape = (len(inputs), data.n_classes) if data.classes else (len(inputs),)
-    return _finite(model.predict(inputs), shape)
+    return _finite(model.predict(cast(Array, inputs)), shape)
 
 
 def _finite(prediction: Array, shape: tuple[int, ...]) -> Array:
@@ -225,7 +230,7 @@ def _predict_feature(plan: Plan, task: Task) -> Array:
         predictions.append(
             np.full(len(test), mean)
             if model is None
-            else _finite(model.predict(test_inputs), (len(test),))
+            else _finite(model.predict(cast(Array, test_inputs)), (len(test),))
         )
     return np.column_stack(predictions)
 
@@ -315,8 +320,8 @@ def _direction(plan: Plan, task: Task, model: Model | None) -> Array | None:
 
 
 def _with_references(
-    plan: Plan, task: Task, j: int, inputs: Any, references: Array
-) -> Iterator[tuple[Any, int]]:
+    plan: Plan, task: Task, j: int, inputs: Inputs, references: Array
+) -> Iterator[tuple[Inputs, int]]:
     """Yield the inputs with other values of a feature in all rows, for so many values at once.
 
     Frames go through slow pipelines, so these see many values at once.
@@ -343,7 +348,7 @@ def _altered(plan: Plan, inputs: Array, j: int, values: Array) -> Array:
 
 
 def _losses_with(
-    plan: Plan, task: Task, model: Model | None, altered: Callable[[int], object]
+    plan: Plan, task: Task, model: Model | None, altered: Callable[[int], Inputs]
 ) -> Array:
     """Return each row's loss when each feature in turn takes other values."""
     data, (train, test) = plan.data, plan.folds[task.fold]
