@@ -40,6 +40,7 @@ from covaria.results.grouping import clusters as clusters_of
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features
 from covaria.tables.encoding import encoded
+from covaria.tables.losses import read_loss
 from covaria.tables.reading import aligned
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def assess(
     sample_weight: object = None,
     clusters: object = None,
     task: str = "auto",
+    loss: object = None,
     missing_target: str = "refuse",
     alternative: str | None = None,
     validity: str = "conservative",
@@ -115,6 +117,11 @@ def assess(
         row by itself.
     task
         "auto": text, booleans and two-valued targets are classes, other numbers are numbers.
+    loss
+        What the gains of LOCO, dropout, permutation and CPI are measured by: "poisson" (counts),
+        "gamma" (positive numbers), "absolute", the name of a scikit-learn scorer, a scorer,
+        or a function of (y, prediction) that returns a number a row. None: squared error, for
+        classes log-loss. With a loss LOCO is among the default methods.
     missing_target
         "drop" leaves out rows without a target, with a note; "refuse" names them.
     alternative
@@ -325,6 +332,7 @@ def prepare(
     sample_weight: object = None,
     clusters: object = None,
     task: str = "auto",
+    loss: object = None,
     missing_target: str = "refuse",
     predictions: Mapping[str, object] | None = None,
     n_jobs: int = 1,
@@ -334,26 +342,31 @@ def prepare(
     start = time.perf_counter()
     asked = {"learner": learner, "methods": methods, "paper": paper, "groups": groups,
              "features": plain_all(features), "sample_weight": sample_weight,
-             "clusters": clusters, "task": task, "missing_target": missing_target,
-             "predictions": predictions}  # fmt: skip
+             "clusters": clusters, "task": task, "loss": loss,
+             "missing_target": missing_target, "predictions": predictions}  # fmt: skip
     settings = {name: plain(value) for name, value in (defaults() | asked | choices).items()}
     chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
     finds_groups = isinstance(groups, str) and groups == "auto"
     named = None if finds_groups else cast("Mapping[str, Sequence[str]] | None", groups)
+    rule = read_loss(loss)
     data = Dataset.from_table(
         X, y, groups=named, sample_weight=sample_weight, clusters=clusters, task=task,
         copies=not paper,  # it counted them
         keep_frame=any(wants),
         missing_target=missing_target,
-    )  # fmt: skip
+    ).with_loss(rule)  # fmt: skip
     options = Options(**choices)
     if paper:
         options = options.as_in_the_paper()
     if isinstance(chosen_learner, Prefit) and isinstance(methods, str) and methods == "default":
         methods = PREFIT_METHODS
     chosen = get_methods(
-        methods, validity=options.validity, paper=options.paper, in_sample=options.in_sample
+        methods,
+        validity=options.validity,
+        paper=options.paper,
+        in_sample=options.in_sample,
+        has_loss=rule is not None,
     )
     names = None if features is None else named_features(features, data, named)
     job = Job(data, chosen_learner, chosen, options, n_jobs, asked=names, finds_groups=finds_groups)
@@ -439,6 +452,10 @@ def _check_methods(job: Job) -> None:
             raise InputError(
                 f"{method.name} needs learner='{method.learners[0]}': it linearises a network. "
                 "Use loco with other learners."
+            )
+        if job.data.rule is not None:
+            raise InputError(
+                f"{method.name} has squared error alone. Leave out loss, or use loco or dropout."
             )
         if job.data.classes:
             raise InputError(

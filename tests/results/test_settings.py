@@ -48,6 +48,9 @@ ASKED = {
     "permutations": {"methods": "permutation", "permutations": 3},
     "unchecked": {"check": False, "seed": 7},
     "task": {"task": "regression"},
+    "loss": {"loss": "absolute"},
+    "scorer": {"loss": "neg_mean_absolute_error", "methods": "loco"},
+    "own loss": {"loss": lambda y, p: abs(y - p), "methods": "loco"},
 }  # fmt: skip
 
 

@@ -206,6 +206,10 @@ def assess(
     weights: Weights = None,
     clusters: Clusters = None,
     task: Task = "auto",
+    loss: Annotated[
+        str | None,
+        typer.Option(help="Of gains: poisson, gamma, absolute or a scikit-learn scorer."),
+    ] = None,
     missing_target: MissingTarget = "refuse",
     validity: Annotated[
         str, typer.Option(help="LOCO's null: conservative, zipper, split or signed_root.")
@@ -249,6 +253,7 @@ def assess(
         "sample_weight": weights,
         "clusters": clusters,
         "task": task,
+        "loss": loss,
         "missing_target": missing_target,
         "validity": validity,
         "correction": correction,

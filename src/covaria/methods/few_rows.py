@@ -129,6 +129,8 @@ def _strata(residuals: Residuals, j: int) -> NDArray[np.intp]:
 
 def _of_gains(method: Method, residuals: Residuals, scores: Array) -> Array:
     assert method.losses is not None
+    if residuals.data.rule is not None:  # how a move of the prediction shows in it is not known
+        return np.ones(scores.shape[1])
     other, base = method.losses(residuals)
     target = _target(residuals)
     look = _of_log_loss if residuals.data.classes else _of_squared_loss

@@ -126,7 +126,7 @@ def product_scale(residuals: Residuals) -> Array:
     """Return sd of the feature times sd of y: the size a product can have."""
     single, columns, _ = _by_width(residuals)
     scale = np.ones(residuals.data.n_features)
-    scale[single] = np.sqrt(residuals.data.variance[columns] * residuals.mean_loss)
+    scale[single] = np.sqrt(residuals.data.variance[columns] * residuals.spread)
     return scale
 
 

@@ -36,6 +36,8 @@ ENGINES = {
 }
 # Those whose engines draw once for all models of a fold.
 DRAWING = frozenset({"boosting", "network"})
+# What asks a model of rows in which a feature has other values.
+ALTERED = frozenset({"y_dropped", "y_permuted"})
 # Those among them, and those that choose among them, that are slow without numba.
 COMPILED = frozenset({"auto", "boosting", "forest", "kernel", "network"})
 
@@ -67,6 +69,8 @@ def engine_for(plan: Plan) -> Engine:
         engine = importlib.import_module(f"covaria.nuisance.engines.{ENGINES[plan.learner.name]}")
     except ImportError:
         return plain
+    if plan.data.rule is not None and plan.needs & ALTERED and plan.learner.is_linear:
+        return plain  # by the linear form a square has another feature's part at once
     return engine if engine.supports(plan) else plain
 
 

@@ -240,6 +240,13 @@ class Residuals:
         losses = data.loss(data.mean_prediction(everything, data.n_rows), everything)
         return float(np.average(losses, weights=data.weights))
 
+    @cached_property
+    def spread(self) -> float:
+        """Return the same for squared error or log-loss, whatever gains are measured by."""
+        if self.data.rule is None:
+            return self.mean_loss
+        return replace(self, data=self.data.with_loss(None)).mean_loss
+
 
 @knows_its_options
 def fit_residuals(plan: Plan) -> Residuals:
@@ -252,7 +259,10 @@ def fit_residuals(plan: Plan) -> Residuals:
             from covaria.nuisance.auto import choose
 
             needs = plan.needs if plan.full is None else plan.needs - OF_FULL_MODEL
-            plan = replace(plan, choices=choose(replace(plan, needs=needs, full=None)))
+            # Whatever gains are measured by, learners are chosen for the mean.
+            plain_loss = plan.data.with_loss(None)
+            asked = replace(plan, needs=needs, full=None, data=plain_loss)
+            plan = replace(plan, choices=choose(asked))
     with ledger.stage("fit"):
         return _fitted(plan)
 
@@ -802,8 +812,14 @@ def _left_of_reduced(data: Dataset, test: Index, at: Index, found: Found) -> Pla
     left = found[0][1].left
     if left is None:
         left = np.asarray(data.y[test] - _stacked(found))
+    losses = left * left
+    if data.rule is not None:
+        predictions = data.y[test] - left
+        losses = np.array([data.loss(one, test) for one in predictions])
+        if data.rule.has_residuals:
+            left = np.array([data.left(one, test) for one in predictions])
     yield "y_given_rest", block, left
-    yield "loss_given_rest", block, left * left
+    yield "loss_given_rest", block, losses
 
 
 def _left_of_features(data: Dataset, test: Index, at: Index, found: Found) -> Placed:

@@ -609,7 +609,7 @@ def _about(
         "learner_text": str(learner),
         "engine": fitted[0].engine,
         "methods": {m.name: _alternative(m, options) for m in methods},
-        "effects": {m.name: _effect_of(m, options) for m in methods},
+        "effects": {m.name: _effect_of(m, options, data) for m in methods},
         "splits": describe(options.splits),
         "folds": fitted[0].n_folds,
         "paper": options.paper,
@@ -632,10 +632,13 @@ def _about(
         "versions": dict(_versions()),
         "variance": data.target_variance,
         "n_others": len(data.others),
+        "loss": "" if data.rule is None else data.rule.words,
     }
 
 
-def _effect_of(method: AnyMethod, options: Options) -> str:
+def _effect_of(method: AnyMethod, options: Options, data: Dataset) -> str:
+    if data.rule is not None and isinstance(method, Method) and method.losses is not None:
+        return f"share of the {data.rule.words} explained"
     return EFFECTS[options.effect] if options.effect and method.name == "gcm" else method.effect
 
 

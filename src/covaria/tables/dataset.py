@@ -20,6 +20,7 @@ from covaria.errors import InputError, Problems, did_you_mean, plural, short, te
 from covaria.options.checks import one_of, shown
 from covaria.tables.copies import find_copies, repeats
 from covaria.tables.frames import Frame
+from covaria.tables.losses import Loss
 from covaria.tables.reading import (
     Column,
     aligned,
@@ -111,6 +112,7 @@ class Dataset:
     kept: Rows | None = field(default=None, compare=False)  # of the table's rows; None: all
     frame: Frame | None = field(default=None, compare=False, repr=False)
     others: tuple[Feature, ...] = ()  # not tested, but those that are, are tested given them
+    rule: Loss | None = None  # what predictions cost; None: squared error, for classes log-loss
 
     @classmethod
     def from_table(
@@ -264,6 +266,13 @@ class Dataset:
         )
         return float((shares * (1 - shares)).sum() / (2 if self.n_classes == 2 else 1))
 
+    def with_loss(self, rule: Loss | None) -> Dataset:
+        """Return the table with another loss, or raise where it is not for this target."""
+        if rule is None:
+            return self if self.rule is None else replace(self, rule=None)
+        what = f"The target '{short(self.target)}'"
+        return replace(self, rule=rule.of(what, self.y, self.weights, self.n_classes))
+
     @cached_property
     def inflation(self) -> Array:
         """Return the variance inflation of each feature given the rest, the mean over its columns.
@@ -287,13 +296,16 @@ class Dataset:
     def left(self, prediction: Array, rows: Index) -> Array:
         """Return what is left of y: y − mean, or for classes indicator − probability."""
         if not self.classes:
-            return self.y[rows] - prediction
+            y = self.y[rows]
+            return y - prediction if self.rule is None else self.rule.left(y, prediction)
         indicators = self.y[rows, None] == np.arange(1, self.n_classes)
         score: Array = indicators - prediction[:, 1:]
         return score[:, 0] if self.n_classes == 2 else score
 
     def loss(self, prediction: Array, rows: Index) -> Array:
-        """Return each row's loss: squared error, or for classes the log-loss."""
+        """Return each row's loss: the rule's, else squared error, or for classes the log-loss."""
+        if self.rule is not None:
+            return self.rule.of_rows(self.y, prediction, rows)
         if not self.classes:
             return (self.y[rows] - prediction) ** 2
         chosen = prediction[np.arange(len(prediction)), self.y[rows].astype(np.intp)]
@@ -302,6 +314,8 @@ class Dataset:
     def mean_prediction(self, train: Rows, n_rows: int) -> Array:
         """Return what one predicts from no features at all: the mean, or the class shares."""
         weights = None if self.weights is None else self.weights[train]
+        if self.rule is not None and not self.classes:
+            return np.full(n_rows, self.rule.constant(self.y[train], weights))
         if not self.classes:
             return np.full(n_rows, np.average(self.y[train], weights=weights))
         shares = np.bincount(self.y[train].astype(np.intp), weights, self.n_classes)
