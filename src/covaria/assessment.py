@@ -40,12 +40,14 @@ from covaria.results.grouping import clusters as clusters_of
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features
 from covaria.tables.encoding import encoded
-from covaria.tables.losses import read_loss
+from covaria.tables.losses import Pinball, read_loss
 from covaria.tables.reading import aligned
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# The baseline hazard is that of hazard ratios of as many folds' models, taken as often.
+BASELINE_FOLDS, BASELINE_ROUNDS = 5, 2
 # For runs whose diagnostics nobody would see: on parts of the rows, in pipelines and studies.
 WITHOUT_CHECKS: dict[str, Any] = {"check": False}
 # What is no part of `Result.settings`: the table, and what changes no answer.
@@ -65,6 +67,7 @@ def assess(
     features: Sequence[str] | None = None,
     sample_weight: object = None,
     clusters: object = None,
+    event: object = None,
     task: str = "auto",
     loss: object = None,
     missing_target: str = "refuse",
@@ -115,13 +118,18 @@ def assess(
         An array each, or the name of a column of X; rows of a cluster stay in one fold and may
         depend on each other. Without clusters, copies of a row are one; range(len(y)) counts every
         row by itself.
+    event
+        An array or the name of a column: 1 where the event was seen and 0 where the row was
+        censored. y is the time then; GCM and PCM take martingale residuals, and gains are those of
+        the partial likelihood.
     task
         "auto": text, booleans and two-valued targets are classes, other numbers are numbers.
     loss
         What the gains of LOCO, dropout, permutation and CPI are measured by: "poisson" (counts),
-        "gamma" (positive numbers), "absolute", the name of a scikit-learn scorer, a scorer,
+        "gamma" (positive numbers), "absolute", "pinball(0.9)", the name of a scikit-learn scorer, a scorer,
         or a function of (y, prediction) that returns a number a row. None: squared error, for
-        classes log-loss. With a loss LOCO is among the default methods.
+        classes log-loss. With a loss LOCO is among the default methods. With "pinball(0.9)" all
+        tests are of that quantile of y.
     missing_target
         "drop" leaves out rows without a target, with a note; "refuse" names them.
     alternative
@@ -198,6 +206,7 @@ class Job:
     asked: tuple[str, ...] | None = None  # the features to test, None for all
     given: Given | None = None  # predictions made elsewhere
     finds_groups: bool = False  # groups="auto"
+    of_y: Learner | None = None  # where y has a learner of its own
 
     @cached_property
     def encoded(self) -> Dataset:
@@ -223,6 +232,7 @@ class Job:
             data=self.encoded,
             learner=self.learner if given is None else given.nuisance,
             full=given,
+            of_y=self.of_y,
             folds=make_splits(self.data, self.options.splits, self.options.seed, repeat),
             needs=frozenset(need for method in self.methods for need in method.needs),
             seed=self.options.seed,
@@ -245,6 +255,24 @@ class Job:
         ledger = Ledger()
         with ledger.stage("prepare"):
             ledger.charge("checking the table", "", 0, self.seconds)
+        if self.data.is_survival:
+            return self._with_baseline(ledger, executor)._run(ledger, progress, executor)
+        return self._run(ledger, progress, executor)
+
+    def _with_baseline(self, ledger: Ledger, executor: Executor | None) -> Job:
+        """Return the job with the baseline hazard that goes with its learner's hazard ratios."""
+        job, needs = self, frozenset({"y_given_all"})
+        for _ in range(BASELINE_ROUNDS):
+            folds = make_splits(job.data, BASELINE_FOLDS, self.options.seed, 0)
+            plan = replace(job.plan(0, None, ledger, executor), folds=folds, needs=needs,
+                           purpose="baseline hazard")  # fmt: skip
+            left = fit_residuals(plan)
+            if not left.failures:
+                ratios = job.data.y - left.y_given_all
+                job = replace(job, data=job.data.with_ratios(ratios))
+        return job
+
+    def _run(self, ledger: Ledger, progress: Progress | None, executor: Executor | None) -> Result:
         with ledger.stage("plan"):
             repeats = range(self.options.repeats)
             plans = [self.plan(repeat, progress, ledger, executor) for repeat in repeats]
@@ -331,6 +359,7 @@ def prepare(
     features: Sequence[str] | None = None,
     sample_weight: object = None,
     clusters: object = None,
+    event: object = None,
     task: str = "auto",
     loss: object = None,
     missing_target: str = "refuse",
@@ -342,7 +371,7 @@ def prepare(
     start = time.perf_counter()
     asked = {"learner": learner, "methods": methods, "paper": paper, "groups": groups,
              "features": plain_all(features), "sample_weight": sample_weight,
-             "clusters": clusters, "task": task, "loss": loss,
+             "clusters": clusters, "event": event, "task": task, "loss": loss,
              "missing_target": missing_target, "predictions": predictions}  # fmt: skip
     settings = {name: plain(value) for name, value in (defaults() | asked | choices).items()}
     chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
@@ -350,12 +379,16 @@ def prepare(
     finds_groups = isinstance(groups, str) and groups == "auto"
     named = None if finds_groups else cast("Mapping[str, Sequence[str]] | None", groups)
     rule = read_loss(loss)
+    if event is not None and rule is not None:
+        raise InputError("With event gains are those of the partial likelihood. Leave out loss.")
     data = Dataset.from_table(
-        X, y, groups=named, sample_weight=sample_weight, clusters=clusters, task=task,
+        X, y, groups=named, sample_weight=sample_weight, clusters=clusters,
+        event=event, task=task,
         copies=not paper,  # it counted them
         keep_frame=any(wants),
         missing_target=missing_target,
-    ).with_loss(rule)  # fmt: skip
+    )  # fmt: skip
+    data = data if rule is None else data.with_loss(rule)
     options = Options(**choices)
     if paper:
         options = options.as_in_the_paper()
@@ -369,7 +402,13 @@ def prepare(
         has_loss=rule is not None,
     )
     names = None if features is None else named_features(features, data, named)
-    job = Job(data, chosen_learner, chosen, options, n_jobs, asked=names, finds_groups=finds_groups)
+    of_y = None
+    if isinstance(rule, Pinball) and predictions is None:
+        from covaria.learners.quantiles import of_quantile
+
+        chosen_learner, of_y = of_quantile(chosen_learner, rule.q)
+    job = Job(data, chosen_learner, chosen, options, n_jobs, asked=names, finds_groups=finds_groups,
+              of_y=of_y)  # fmt: skip
     if predictions is not None:
         given = Given.of(_in_order_of(X, predictions), data)
         job = _without_fits(job, given, is_default=_is_default(methods))
@@ -470,6 +509,13 @@ def _check(job: Job) -> None:
     data, learner, options = job.data, job.learner, job.options
     learner.check(n_classes=data.n_classes, weighted=data.weights is not None)
     _check_methods(job)
+    if data.is_survival and (isinstance(learner, Prefit) or job.given is not None):
+        raise InputError(
+            "With event models of hazard ratios are fitted here: give a learner, not a prefit "
+            "model or predictions."
+        )
+    if data.is_survival and options.effect:
+        raise InputError(f"effect='{options.effect}' is of a target of numbers, not of times.")
     tests = [method for method in job.methods if isinstance(method, Method)]
     flattered = [method.name.split("(")[0] for method in tests if method.of_one_model]
     if flattered and options.in_sample and not options.paper and not learner.is_linear:

@@ -205,6 +205,12 @@ def assess(
     categories: Categories = "",
     weights: Weights = None,
     clusters: Clusters = None,
+    event: Annotated[
+        str | None,
+        typer.Option(
+            help="A column, 1 where the event was seen and 0 where censored: the target is a time."
+        ),
+    ] = None,
     task: Task = "auto",
     loss: Annotated[
         str | None,
@@ -252,6 +258,7 @@ def assess(
         "features": read_features(features),
         "sample_weight": weights,
         "clusters": clusters,
+        "event": event,
         "task": task,
         "loss": loss,
         "missing_target": missing_target,

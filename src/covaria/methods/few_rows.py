@@ -118,6 +118,8 @@ def _strata(residuals: Residuals, j: int) -> NDArray[np.intp]:
     if residuals.data.n_classes > 2:  # how sure the class is, whichever comes first
         chances = _target(residuals, centred=False) - of_all_classes(left)
         expected = np.round((chances**2).sum(axis=1), 9)
+    if residuals.data.rule is not None and residuals.data.rule.has_residuals:
+        expected = np.zeros(len(left))  # y less its residual is no prediction
     found = residuals.fold * STRATA
     for k in np.unique(residuals.fold):
         rows = np.flatnonzero(residuals.fold == k)

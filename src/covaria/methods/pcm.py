@@ -25,7 +25,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from covaria.methods.gcm import wider
+from covaria.methods.gcm import weighed, wider
 from covaria.nuisance.residuals import Residuals
 from covaria.tables.dataset import of_all_classes
 
@@ -60,7 +60,7 @@ def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:
     """Return what the scores of a feature are products of, (rows, classes) each."""
     f, y = _pair(residuals)
     f, y = (array[:, j].reshape(len(array), -1) for array in (f, y))
-    return (f if residuals.weights is None else residuals.weights[:, None] * f), y
+    return weighed(residuals, f, y)
 
 
 def _pair(residuals: Residuals) -> tuple[Array, Array]:

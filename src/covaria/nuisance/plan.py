@@ -131,7 +131,7 @@ class Plan:
     `targets`, (rows, features), are predicted from the rest in the place of the features' own
     columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
     that serve in the place of the one named; `full` is a model of y on all columns that was fitted
-    elsewhere, `given` are predictions that were made elsewhere. What is fitted is charged to the
+    elsewhere, `of_y` a learner for all models of y in the place of the other, `given` are predictions that were made elsewhere. What is fitted is charged to the
     `ledger`, under the plan's `purpose`. The `executor` says where; without one it is here. The
     `shelf` is of all plans made from this one.
     """
@@ -149,6 +149,7 @@ class Plan:
     only: frozenset[Task] | None = None
     choices: Choices | None = None
     full: Prefit | None = None
+    of_y: Learner | None = None
     extrapolate: bool = False
     shared_randomness: bool = True
     purpose: str = "nuisance regressions"
@@ -215,6 +216,8 @@ class Plan:
 
     def blend(self, task: Task) -> Blend:
         """Return the learners of a task and the weights of their predictions."""
+        if self.of_y is not None and task.need != "x_given_rest":
+            return ((self.of_y, 1.0),)
         if self.choices is None:
             return ((self.learner, 1.0),)
         if task.need == "y_given_rest":

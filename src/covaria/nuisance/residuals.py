@@ -245,6 +245,8 @@ class Residuals:
         """Return the same for squared error or log-loss, whatever gains are measured by."""
         if self.data.rule is None:
             return self.mean_loss
+        if self.data.rule.has_residuals:
+            return self.data.target_variance
         return replace(self, data=self.data.with_loss(None)).mean_loss
 
 
@@ -259,9 +261,10 @@ def fit_residuals(plan: Plan) -> Residuals:
             from covaria.nuisance.auto import choose
 
             needs = plan.needs if plan.full is None else plan.needs - OF_FULL_MODEL
+            needs = needs if plan.of_y is None else needs & {"x_given_rest"}
             # Whatever gains are measured by, learners are chosen for the mean.
             plain_loss = plan.data.with_loss(None)
-            asked = replace(plan, needs=needs, full=None, data=plain_loss)
+            asked = replace(plan, needs=needs, full=None, of_y=None, data=plain_loss)
             plan = replace(plan, choices=choose(asked))
     with ledger.stage("fit"):
         return _fitted(plan)
@@ -312,7 +315,8 @@ def _with_conditional(plan: Plan, residuals: Residuals) -> Residuals:
 
 def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ...]]:
     """Return the residuals with those of models that learned from half the rows."""
-    if plan.choices is None or residuals.n_train == 0 or not plan.needs >= PRODUCT:
+    has_no_choice = plan.choices is None or plan.of_y is not None
+    if has_no_choice or residuals.n_train == 0 or not plan.needs >= PRODUCT:
         return residuals, ()
     missed = may_miss(plan, plan.data.n_features)
     halves = halves_of(plan, "extrapolation" if missed.any() else "model noise")
@@ -468,7 +472,8 @@ def _has_own_functions(plan: Plan) -> bool:
 
 
 def _has_own_candidates(plan: Plan) -> bool:
-    return isinstance(plan.learner, Auto) and not plan.learner.candidates
+    is_auto = isinstance(plan.learner, Auto) and not plan.learner.candidates
+    return is_auto and plan.of_y is None
 
 
 def _with_functions(plan: Plan, residuals: Residuals, halves: Sequence[Plan]) -> Residuals:

@@ -30,6 +30,7 @@ from covaria.tables.reading import (
     is_gap,
     vector,
 )
+from covaria.tables.survival import PartialLikelihood, checked_times
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -123,6 +124,7 @@ class Dataset:
         groups: Mapping[str, Sequence[str]] | None = None,
         sample_weight: object = None,
         clusters: object = None,
+        event: object = None,
         task: str = "auto",
         copies: bool = True,
         keep_frame: bool = False,
@@ -132,20 +134,25 @@ class Dataset:
 
         Copies of rows become clusters where none are given, unless `copies` says to leave them.
         `keep_frame` keeps the columns as they came beside the numbers, as `frame`. Rows without a
-        target are refused, or left out with missing_target="drop".
+        target are refused, or left out with missing_target="drop". With `event`, y is a time.
         """
         task, groups = one_of("task", task, TASKS), named_groups(groups)
         missing_target = one_of("missing_target", missing_target, MISSING_TARGET)
         table, problems = columns_of(X), Problems()
         target = text_of(y) if isinstance(y, str) else _name_of(y)
-        for name, given in {"sample_weight": sample_weight, "clusters": clusters}.items():
+        for name, given in {
+            "sample_weight": sample_weight,
+            "clusters": clusters,
+            "event": event,
+        }.items():
             if isinstance(given, str) and isinstance(y, str) and given == y:
                 raise InputError(f"{name}='{short(y)}' is the target. Name another column.")
         if y is None:
             raise InputError("There is no target. Give y, or the name of a column of X as y.")
         cure = f"; mend column '{short(sample_weight)}'" if isinstance(sample_weight, str) else ""
         what = {f"The target '{short(target)}'": y, "sample_weight": sample_weight,
-                "clusters": clusters}  # fmt: skip
+                "clusters": clusters, "event": event}  # fmt: skip
+        task = task if event is None else "regression"
         beside = _beside(problems, X, table, what, drop=missing_target == "drop")
         table, n_rows = beside.table, beside.n_rows
         read_y = problems.of(_target, target, beside.y, n_rows, task) if beside.y else None
@@ -170,7 +177,7 @@ class Dataset:
         if keep_frame:
             frame = _frame(X, list(table), features, groups)
             frame = frame if beside.kept is None else frame.at_rows(beside.kept)
-        return cls(
+        data = cls(
             X=X_columns,
             y=codes,
             features=features,
@@ -192,6 +199,31 @@ class Dataset:
             frame=frame,
             kept=beside.kept,
         )
+        return data if beside.event is None else data._of_times(beside.event)
+
+    def _of_times(self, event: Column) -> Dataset:
+        """Return the table with hazard ratios to predict, where y is a time until an event."""
+        time, seen = checked_times(f"The target '{short(self.target)}'", self.y, event.values)
+        note = (
+            f"'{short(self.target)}' is a time until an event, seen in {int(seen.sum()):,} of "
+            f"{self.n_rows:,} rows: tests hold if, given all features, censoring does not depend "
+            "on the time."
+        )
+        rule = PartialLikelihood.of_times(time, seen, self.weights)
+        return replace(self._in_hazards(rule), notes=(note, *self.notes))
+
+    def _in_hazards(self, rule: PartialLikelihood) -> Dataset:
+        return replace(self, y=rule.target, weights=rule.weights, rule=rule)
+
+    @property
+    def is_survival(self) -> bool:
+        """Return whether y is a time until an event."""
+        return isinstance(self.rule, PartialLikelihood)
+
+    def with_ratios(self, ratios: Array) -> Dataset:
+        """Return the table of times with the baseline hazard of these hazard ratios."""
+        assert isinstance(self.rule, PartialLikelihood)
+        return self._in_hazards(self.rule.given(ratios))
 
     @property
     def n_rows(self) -> int:
@@ -258,6 +290,9 @@ class Dataset:
     @cached_property
     def target_variance(self) -> float:
         """Return Var(Y); of three or more classes the sum of that of their indicators."""
+        if self.rule is not None and self.rule.has_residuals:
+            constant = np.full(self.n_rows, self.rule.constant(self.y, self.weights))
+            return float(np.average(self.rule.left(self.y, constant) ** 2, weights=self.weights))
         if not self.classes:
             mean = np.average(self.y, weights=self.weights)
             return float(np.average((self.y - mean) ** 2, weights=self.weights))
@@ -354,6 +389,7 @@ class _Beside:
     y: Column | None
     weights: Column | None
     clusters: Column | None
+    event: Column | None
     n_rows: int
     notes: tuple[str, ...] = ()
     kept: Rows | None = None
@@ -372,17 +408,17 @@ def _beside(
         column, note = (None, "") if found is None else found
         columns.append(column)
         notes += [text for text in (note, column.note if column else "") if text]
-    y, weights, clusters = columns
+    y, weights, clusters, event = columns
     if not drop or y is None:
-        return _Beside(table, y, weights, clusters, n_rows, tuple(notes))
+        return _Beside(table, y, weights, clusters, event, n_rows, tuple(notes))
     kept = np.array([at for at, value in enumerate(y.values) if not is_gap(value)], dtype=np.intp)
     if len(kept) == n_rows:
-        return _Beside(table, y, weights, clusters, n_rows, tuple(notes))
+        return _Beside(table, y, weights, clusters, event, n_rows, tuple(notes))
     table = {name: column.at(kept) for name, column in table.items()}
     problems.of(_check_size, table, len(kept))
     notes.append(f"{plural(n_rows - len(kept), 'row')} of {n_rows:,} without a target left out.")
-    y, weights, clusters = (None if c is None else c.at(kept) for c in (y, weights, clusters))
-    return _Beside(table, y, weights, clusters, len(kept), tuple(notes), kept)
+    parts = (None if c is None else c.at(kept) for c in (y, weights, clusters, event))
+    return _Beside(table, *parts, len(kept), tuple(notes), kept)
 
 
 def _column(what: str, value: object, X: object, n_rows: int) -> tuple[Column, str] | None:

@@ -8,6 +8,7 @@ error, so the regressions are the same under all three.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,8 @@ Index = NDArray[np.intp] | slice
 LEAST_MEAN = 0.01
 # By how much the mean of rows' losses may differ from the metric of all rows.
 ROUNDING = 1e-6
+# A target of fewer values has classes, not quantiles.
+FEWEST_VALUES = 20
 FUNCTION = "a function of (y, prediction) that returns one number a row, 0 or more"
 
 
@@ -37,6 +40,7 @@ class Loss:
     name: ClassVar[str] = ""
     label: ClassVar[str] = ""
     has_residuals: ClassVar[bool] = False  # others than y − prediction
+    weighs_y: ClassVar[bool] = False  # whether weights belong to y, not to the row
 
     @property
     def words(self) -> str:
@@ -126,6 +130,67 @@ class Gamma(_Deviance):
         """Return each row's gamma deviance."""
         ratio = y / np.maximum(prediction, self.least)
         return np.maximum(0.0, 2 * (ratio - 1 - np.log(ratio)))
+
+
+@dataclass(frozen=True)
+class Pinball(Loss):
+    """The loss that the quantile q makes least: q (y − p) above the prediction, else (1 − q)(p − y).
+
+    What a prediction leaves of y is q where y lies above it and q − 1 where it does not: the slope
+    of the loss, of mean 0 given the columns where the prediction is their quantile.
+    """
+
+    name: ClassVar[str] = "pinball"
+    has_residuals: ClassVar[bool] = True
+    q: float = 0.5
+
+    @property
+    def words(self) -> str:
+        """Return the loss with its quantile."""
+        return f"pinball loss of quantile {self.q:g}"
+
+    def of(self, what: str, y: Array, weights: Array | None, n_classes: int) -> Loss:
+        """Return the loss, or raise where so few values have no such quantile."""
+        super().of(what, y, weights, n_classes)
+        count = len(np.unique(y))
+        if count < FEWEST_VALUES:
+            raise InputError(
+                f"{what} has {count} values, too few for quantiles. Use task='ordinal'."
+            )
+        return self
+
+    def rows(self, y: Array, prediction: Array) -> Array:
+        """Return each row's loss."""
+        return (y - prediction) * self.left(y, prediction)
+
+    def left(self, y: Array, prediction: Array) -> Array:
+        """Return the slope of the loss."""
+        return np.where(y > prediction, self.q, self.q - 1)
+
+    def constant(self, y: Array, weights: Array | None) -> float:
+        """Return the quantile of y."""
+        order = np.argsort(y)
+        reached = np.cumsum(np.ones(len(y)) if weights is None else weights[order])
+        at = int(np.searchsorted(reached, self.q * reached[-1]))
+        return float(y[order][min(at, len(y) - 1)])
+
+
+def read_pinball(text: str) -> Pinball:
+    """Return the loss that such as "pinball(0.9)" names.
+
+    >>> read_pinball("pinball(0.9)")
+    Pinball(q=0.9)
+    """
+    inside = re.fullmatch(r"\s*pinball\s*\(\s*(?:q\s*=)?\s*([\d.eE-]+)\s*\)\s*", text, re.I)
+    try:
+        return Pinball(between_0_and_1("pinball", float(inside[1] if inside else "")))
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"The loss '{short(text)}' cannot be read. Write it with its quantile, such as "
+            "pinball(0.9)."
+        ) from None
 
 
 def _above(what: str, y: Array, need: str, is_bad: NDArray[np.bool_]) -> None:
@@ -271,6 +336,8 @@ def _named(text: str) -> Loss | None:
     if text.strip().lower() == "squared":
         return None
     name = text.split("(")[0].strip().lower()
+    if name == Pinball.name:
+        return read_pinball(text)
     if name in NAMED:
         read_call(text, what="loss", known=NAMED)
         return NAMED[name]()
