@@ -43,6 +43,24 @@ def absolute(X: Array, rng: np.random.Generator) -> Drawn:
     return {"y": X[:, 0] + rng.standard_t(3, size=len(X)), "loss": "absolute"}
 
 
+def quantile(X: Array, rng: np.random.Generator) -> Drawn:
+    """The 80% quantile, of numbers whose spread depends on the feature that acts."""
+    return {"y": X[:, 0] + np.exp(0.3 * X[:, 0]) * rng.normal(size=len(X)), "loss": "pinball(0.8)"}
+
+
+def ordinal(X: Array, rng: np.random.Generator) -> Drawn:
+    """Four ordered classes."""
+    grade = np.digitize(X[:, 0] + rng.logistic(size=len(X)), [-1.5, 0.0, 2.0])
+    return {"y": grade, "task": "ordinal"}
+
+
+def several(X: Array, rng: np.random.Generator) -> Drawn:
+    """Two targets that share their noise."""
+    noise = rng.normal(size=len(X))
+    other = 0.7 * noise + rng.normal(size=len(X))
+    return {"y": np.column_stack([X[:, 0] + noise, np.exp(0.5 * X[:, 0]) + other])}
+
+
 def survival(X: Array, rng: np.random.Generator) -> Drawn:
     """Proportional hazards, censored whatever the features are."""
     return _censored(_times(X, rng), rng.exponential(1.5, size=len(X)))
@@ -79,6 +97,9 @@ KINDS: dict[str, Callable[[Array, np.random.Generator], Drawn]] = {
         poisson,
         gamma,
         absolute,
+        quantile,
+        ordinal,
+        several,
         survival,
         censored_by_feature,
         crossing_hazards,

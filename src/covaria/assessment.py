@@ -31,10 +31,12 @@ from covaria.methods import (
 from covaria.nuisance.given import Elsewhere, Given
 from covaria.nuisance.plan import Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
+from covaria.nuisance.several import fit_all
 from covaria.nuisance.splits import make_splits
 from covaria.options.checks import jobs, plain, plain_all, reporter, truth
 from covaria.options.familiar import knows_its_options
 from covaria.results.conclusion import Options, choose, conclude
+from covaria.results.equivalence import with_negligible
 from covaria.results.grouping import as_one, as_table, similarity, visited_down
 from covaria.results.grouping import clusters as clusters_of
 from covaria.results.result import Result
@@ -82,6 +84,7 @@ def assess(
     check: bool = True,
     extrapolate: str | bool = "auto",
     effect: str | None = None,
+    margin: float | None = None,
     predictions: Mapping[str, object] | None = None,
     shared_randomness: bool = True,
     seed: int = 0,
@@ -94,6 +97,7 @@ def assess(
     ----------
     X, y
         Any dataframe or array and its target; or a dataframe and the name of its target column.
+        A list of names, or a table of numbers, is several targets: each feature is tested for all.
     learner
         "auto" chooses the best of several for y and for each feature, by cross-validation. Or a
         name (`covaria.learners.LEARNERS`), a learner value such as `Boosting(trees=200)`, or any
@@ -124,11 +128,12 @@ def assess(
         the partial likelihood.
     task
         "auto": text, booleans and two-valued targets are classes, other numbers are numbers.
+        "ordinal": numbers, or an ordered category, count by their mean rank.
     loss
         What the gains of LOCO, dropout, permutation and CPI are measured by: "poisson" (counts),
-        "gamma" (positive numbers), "absolute", "pinball(0.9)", the name of a scikit-learn scorer, a scorer,
-        or a function of (y, prediction) that returns a number a row. None: squared error, for
-        classes log-loss. With a loss LOCO is among the default methods. With "pinball(0.9)" all
+        "gamma" (positive numbers), "absolute", "pinball(0.9)", the name of a scikit-learn scorer,
+        a scorer, or a function of (y, prediction) that returns a number a row. None: squared error,
+        for classes log-loss. With a loss LOCO is among the default methods. With "pinball(0.9)" all
         tests are of that quantile of y.
     missing_target
         "drop" leaves out rows without a target, with a note; "refuse" names them.
@@ -154,6 +159,9 @@ def assess(
     effect
         "plm": the effects of GCM are the coefficients θ in y = θ x_j + g(others), in units of y per
         unit of x_j, with their standard errors in `effect_error`; None: partial correlations.
+    margin
+        0.01: the verdict on features that no test finds, and that provably explain less than 1% of
+        Var(Y), is "negligible" (`covaria.negligible` has the bounds); None: nothing is said of it.
     predictions
         {"y|rest": {"price": array}, "x|rest": {"price": array}, "y|all": array}: out-of-fold
         predictions of every row that were made elsewhere, in the place of a learner. What they name
@@ -276,7 +284,7 @@ class Job:
         with ledger.stage("plan"):
             repeats = range(self.options.repeats)
             plans = [self.plan(repeat, progress, ledger, executor) for repeat in repeats]
-        fitted = [fit_residuals(plan) for plan in plans]
+        fitted = [fit_all(plan) for plan in plans]
         return self.conclude(plans[0], fitted)
 
     def processes(self) -> Processes:
@@ -298,6 +306,8 @@ class Job:
                 left = leftover(plan, fitted[0]) if checked else None
             with ledger.stage("test and conclude"):
                 result = conclude(fitted, self.learner, self.methods, self.options, chosen, left)
+            if self.options.margin is not None:
+                result = with_negligible(result, self.options.margin)
             if self.finds_groups:
                 with ledger.stage("test groups"):
                     result = replace(result, groups=self._groups(plan, fitted[0], result))
@@ -333,7 +343,7 @@ class Job:
         ]  # fmt: skip
         options = replace(self.options, check=False, top=None)
         try:
-            fitted = [fit_residuals(one) for one in plans]
+            fitted = [fit_all(one) for one in plans]
             found = conclude(fitted, self.learner, methods, options, {})
         except NothingFitted:
             return 1.0
@@ -504,6 +514,19 @@ def _check_methods(job: Job) -> None:
         raise InputError("Ask for lazy once: all its settings share one run of the network.")
 
 
+def _check_several(job: Job) -> None:
+    """Raise a sentence where something is of one target alone."""
+    lonely = {
+        "effect": job.options.effect, "loss": job.data.rule, "predictions": job.given,
+        "a prefit model": isinstance(job.learner, Prefit),
+        **{m.name: isinstance(m, Chooser) or bool(m.learners)
+           for m in job.methods if not isinstance(m, Combination)},
+    }  # fmt: skip
+    for what, is_asked in lonely.items():
+        if is_asked:
+            raise InputError(f"{what} is of one target, and there are several. Leave out {what}.")
+
+
 def _check(job: Job) -> None:
     """Raise a sentence where what was asked for cannot be had."""
     data, learner, options = job.data, job.learner, job.options
@@ -514,6 +537,12 @@ def _check(job: Job) -> None:
             "With event models of hazard ratios are fitted here: give a learner, not a prefit "
             "model or predictions."
         )
+    if data.outputs is not None:
+        _check_several(job)
+    if options.margin is not None and (data.is_survival or data.outputs is not None):
+        raise InputError("margin is a share of Var(Y) of one target of numbers or classes.")
+    if options.margin is not None and options.in_sample:
+        raise InputError("margin needs held-out rows, as in sample no bound holds. Use splits=5.")
     if data.is_survival and options.effect:
         raise InputError(f"effect='{options.effect}' is of a target of numbers, not of times.")
     tests = [method for method in job.methods if isinstance(method, Method)]

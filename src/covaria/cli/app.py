@@ -46,6 +46,7 @@ from covaria.cli.options import (
     Weights,
     read_features,
     read_splits,
+    read_targets,
 )
 from covaria.errors import InputError, Interrupted, MissingExtra, StoreError, text_of, visible
 from covaria.execution.interrupts import INTERRUPTED, STOPPED, end, leave
@@ -235,6 +236,9 @@ def assess(
     effect: Annotated[
         str | None, typer.Option(help="plm: coefficients in place of partial correlations.")
     ] = None,
+    margin: Annotated[
+        float | None, typer.Option(help="Call features negligible that explain less: 0.01.")
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="A folder for results.csv, results.json and report.html.")
@@ -268,12 +272,13 @@ def assess(
         "top": top,
         "repeats": repeats,
         "effect": effect,
+        "margin": margin,
         "seed": seed,
         "n_jobs": jobs,
     }
     frame = as_categories(without_columns(frame, drop), categories)
     output = _Output(report, out, quiet, as_json)
-    _run(frame, target, settings, notes, table.name, output, dask)
+    _run(frame, read_targets(target, frame.columns), settings, notes, table.name, output, dask)
 
 
 @app.command()
@@ -418,7 +423,7 @@ class _Output:
 
 def _run(
     frame: pd.DataFrame,
-    target: str,
+    target: str | list[str],
     settings: dict[str, Any],
     notes: list[str],
     name: str,

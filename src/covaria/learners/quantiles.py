@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -34,6 +35,7 @@ def of_quantile(learner: Learner, q: float) -> tuple[Learner, Learner]:
     if isinstance(learner, Estimator):
         _check(learner.y, q)
         return (Auto() if learner.x is None else Estimator(learner.x)), Estimator(learner.y)
+    kinds: dict[type[Learner], Callable[[float], object]]
     kinds = {Linear: _linear, Boosting: _boosted, Auto: BestQuantile}
     if type(learner) not in kinds or learner not in (Linear(), Boosting(), Auto()):
         raise InputError(

@@ -147,7 +147,11 @@ def _of_gains(method: Method, residuals: Residuals, scores: Array) -> Array:
 def _target(residuals: Residuals, centred: bool = True) -> Array:
     """Return y, or which rows are of which class, less the mean."""
     data = residuals.data
-    y = data.y[residuals.rows, None]
+    y = (
+        data.columns_of_y[residuals.rows]
+        if data.outputs is not None
+        else data.y[residuals.rows, None]
+    )
     target = (y == np.arange(data.n_classes)).astype(float) if data.classes else y
     return np.asarray(target - target.mean(axis=0) if centred else target)
 

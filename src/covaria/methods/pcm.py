@@ -66,7 +66,7 @@ def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:
 def _pair(residuals: Residuals) -> tuple[Array, Array]:
     """Return what is left of the functions and of y; of three or more classes, of each of them."""
     y = residuals.y_given_rest
-    return residuals.f_given_rest, y if y.ndim == 2 else of_all_classes(y)
+    return residuals.f_given_rest, of_all_classes(y) if residuals.data.n_classes > 2 else y
 
 
 def unexplained(residuals: Residuals) -> Array:

@@ -131,8 +131,9 @@ class Plan:
     `targets`, (rows, features), are predicted from the rest in the place of the features' own
     columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
     that serve in the place of the one named; `full` is a model of y on all columns that was fitted
-    elsewhere, `of_y` a learner for all models of y in the place of the other, `given` are predictions that were made elsewhere. What is fitted is charged to the
-    `ledger`, under the plan's `purpose`. The `executor` says where; without one it is here. The
+    elsewhere, `of_y` a learner of all models of y, `given` are predictions that were made
+    elsewhere. What is fitted is charged to the `ledger`, under the plan's `purpose`. The `executor`
+    says where; without one it is here. The
     `shelf` is of all plans made from this one.
     """
 

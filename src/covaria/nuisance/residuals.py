@@ -237,6 +237,8 @@ class Residuals:
     def mean_loss(self) -> float:
         """Return the loss of predicting the mean: Var(Y), or for classes the entropy."""
         data, everything = self.data, np.arange(self.data.n_rows, dtype=np.intp)
+        if data.outputs is not None:
+            return data.target_variance
         losses = data.loss(data.mean_prediction(everything, data.n_rows), everything)
         return float(np.average(losses, weights=data.weights))
 

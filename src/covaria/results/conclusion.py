@@ -99,6 +99,7 @@ class Options:
     check: bool = True
     extrapolate: str | bool = "auto"
     effect: str | None = None
+    margin: float | None = None
     shared_randomness: bool = True
 
     def __post_init__(self) -> None:
@@ -125,6 +126,7 @@ class Options:
             "check": truth("check", self.check),
             "extrapolate": _extrapolate(self.extrapolate),
             "shared_randomness": truth("shared_randomness", self.shared_randomness),
+            "margin": None if self.margin is None else between_0_and_1("margin", self.margin),
             "effect": None if self.effect is None else one_of("effect", self.effect, EFFECTS),
         }
         for name, value in checked.items():
@@ -632,6 +634,7 @@ def _about(
         "versions": dict(_versions()),
         "variance": data.target_variance,
         "n_others": len(data.others),
+        "targets": list(data.targets),
         "loss": "" if data.rule is None else data.rule.words,
     }
 
@@ -654,7 +657,7 @@ def fingerprint(data: Dataset) -> str:
     tested = sorted(column for feature in every for column in feature.tested)
     X = data.X if len(tested) == data.X.shape[1] else data.X[:, tested]
     digest = hashlib.blake2b(np.ascontiguousarray(X).data, digest_size=8)
-    digest.update(np.ascontiguousarray(data.y).data)
+    digest.update(np.ascontiguousarray(data.y if data.outputs is None else data.outputs).data)
     return digest.hexdigest()
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ LARGEST, SMALLEST = 1e60, 1e-60
 PROBABILITY_FLOOR = 1e-6
 # As many numbers are copied at once: 8 MB.
 AT_ONCE = 2**20
-TASKS = ("auto", "regression", "classification")
+TASKS = ("auto", "regression", "classification", "ordinal")
 MISSING_TARGET = ("refuse", "drop")
 
 
@@ -113,6 +114,8 @@ class Dataset:
     kept: Rows | None = field(default=None, compare=False)  # of the table's rows; None: all
     frame: Frame | None = field(default=None, compare=False, repr=False)
     others: tuple[Feature, ...] = ()  # not tested, but those that are, are tested given them
+    outputs: Array | None = None  # several targets, (rows, targets), each of variance 1
+    targets: tuple[str, ...] = ()  # and their names
     rule: Loss | None = None  # what predictions cost; None: squared error, for classes log-loss
 
     @classmethod
@@ -137,6 +140,11 @@ class Dataset:
         target are refused, or left out with missing_target="drop". With `event`, y is a time.
         """
         task, groups = one_of("task", task, TASKS), named_groups(groups)
+        if several := several_targets(y):
+            return cls._of_several(X, several, groups=groups, sample_weight=sample_weight,
+                                   clusters=clusters, event=event, task=task, copies=copies,
+                                   keep_frame=keep_frame,
+                                   missing_target=missing_target)  # fmt: skip
         missing_target = one_of("missing_target", missing_target, MISSING_TARGET)
         table, problems = columns_of(X), Problems()
         target = text_of(y) if isinstance(y, str) else _name_of(y)
@@ -201,6 +209,47 @@ class Dataset:
         )
         return data if beside.event is None else data._of_times(beside.event)
 
+    @classmethod
+    def _of_several(cls, X: object, several: Mapping[str, object], **options: Any) -> Dataset:
+        """Return the table with several targets; the first of them decides on all else."""
+        if options["event"] is not None or options["task"] not in ("auto", "regression"):
+            raise InputError(
+                f"There are {len(several)} targets: they are numbers, without event, and with "
+                "task='auto' or 'regression'."
+            )
+        options |= {"missing_target": "refuse", "task": "regression"}
+        names = [name for name, values in several.items() if isinstance(values, str)]
+        if names:
+            table = columns_of(X)
+            for name in names:
+                _taken(dict(table), name)
+            X = frame_of(X)
+        parts = []
+        for name, values in several.items():
+            others = [other for other in names if other != name]
+            part = X.drop(columns=others) if names else X  # type: ignore[attr-defined]
+            parts.append(cls.from_table(part, values, **options))
+        outputs = np.column_stack([part.y for part in parts])
+        weights = parts[0].weights
+        centred = outputs - np.average(outputs, axis=0, weights=weights)
+        outputs = centred / np.sqrt(np.average(centred**2, axis=0, weights=weights))
+        return replace(parts[0], y=outputs[:, 0], outputs=outputs, targets=tuple(several),
+                       target=" and ".join(several))  # fmt: skip
+
+    def of_output(self, k: int) -> Dataset:
+        """Return the table with one of several targets."""
+        assert self.outputs is not None
+        return replace(self, y=np.ascontiguousarray(self.outputs[:, k]), outputs=None, targets=())
+
+    @property
+    def columns_of_y(self) -> Array:
+        """Return y as columns: a number, several, or a mark for each class but the first."""
+        if self.outputs is not None:
+            return self.outputs
+        if not self.classes:
+            return self.y[:, None]
+        return np.asarray(self.y[:, None] == np.arange(1, self.n_classes), dtype=float)
+
     def _of_times(self, event: Column) -> Dataset:
         """Return the table with hazard ratios to predict, where y is a time until an event."""
         time, seen = checked_times(f"The target '{short(self.target)}'", self.y, event.values)
@@ -239,6 +288,8 @@ class Dataset:
 
     @property
     def task(self) -> str:
+        if self.is_survival:
+            return "survival"
         return "classification" if self.classes else "regression"
 
     def signal(self, prediction: Array) -> Array:
@@ -290,6 +341,8 @@ class Dataset:
     @cached_property
     def target_variance(self) -> float:
         """Return Var(Y); of three or more classes the sum of that of their indicators."""
+        if self.outputs is not None:
+            return float(self.outputs.shape[1])
         if self.rule is not None and self.rule.has_residuals:
             constant = np.full(self.n_rows, self.rule.constant(self.y, self.weights))
             return float(np.average(self.rule.left(self.y, constant) ** 2, weights=self.weights))
@@ -357,6 +410,19 @@ class Dataset:
         return np.tile(shares / shares.sum(), (n_rows, 1))
 
 
+def several_targets(y: object) -> dict[str, object]:
+    """Return targets by their names where there are several: names, a frame or an array of them."""
+    if isinstance(y, (list, tuple)) and len(y) > 1 and all(isinstance(one, str) for one in y):
+        return {text_of(name): name for name in y} if len(y) < MIN_ROWS else {}
+    if has_columns(y):
+        columns = columns_of(y)
+        frame = frame_of(y)
+        return {name: frame[name] for name in columns} if len(columns) > 1 else {}
+    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] > 1:
+        return {f"y{k}": y[:, k] for k in range(y.shape[1])}
+    return {}
+
+
 def _variance(X: Array, weights: Array | None) -> Array:
     plain = X.var(axis=0)
     if weights is None:
@@ -417,8 +483,10 @@ def _beside(
     table = {name: column.at(kept) for name, column in table.items()}
     problems.of(_check_size, table, len(kept))
     notes.append(f"{plural(n_rows - len(kept), 'row')} of {n_rows:,} without a target left out.")
-    parts = (None if c is None else c.at(kept) for c in (y, weights, clusters, event))
-    return _Beside(table, *parts, len(kept), tuple(notes), kept)
+    y, weights, clusters, event = (
+        None if c is None else c.at(kept) for c in (y, weights, clusters, event)
+    )
+    return _Beside(table, y, weights, clusters, event, len(kept), tuple(notes), kept)
 
 
 def _column(what: str, value: object, X: object, n_rows: int) -> tuple[Column, str] | None:
@@ -459,6 +527,8 @@ def _target(name: str, y: object, n_rows: int, task: str) -> tuple[Array, tuple[
     distinct = np.unique(raw.values)
     if len(distinct) < 2:
         raise InputError(f"{what} is the same in every row. Choose a target that varies.")
+    if task == "ordinal":
+        return _mean_ranks(what, raw, distinct), ()
     is_text = raw.values.dtype == object or (raw.was_text and len(distinct) <= MAX_LEVELS)
     is_classes = raw.is_label or is_text or len(distinct) == 2
     if task == "classification" or (task == "auto" and is_classes):
@@ -469,6 +539,19 @@ def _target(name: str, y: object, n_rows: int, task: str) -> tuple[Array, tuple[
     if is_constant(raw.values):
         raise InputError(f"{what} is the same in every row. Choose a target that varies.")
     return np.ascontiguousarray(raw.values, dtype=float), ()
+
+
+def _mean_ranks(what: str, raw: Column, distinct: NDArray[np.generic]) -> Array:
+    """Return the share of rows below each row's class and half of its own (ridits, Bross 1958)."""
+    if raw.values.dtype == object and not raw.order:
+        raise InputError(
+            f"{what} holds text without an order. Give numbers, or an ordered category: "
+            "pandas.Categorical(y, categories=[…], ordered=True)."
+        )
+    place = {label: at for at, label in enumerate(raw.order or distinct.tolist())}
+    codes = np.array([place[value] for value in raw.values.tolist()], dtype=np.intp)
+    counts = np.bincount(codes, minlength=len(place))
+    return np.asarray((np.cumsum(counts) - counts / 2)[codes] / len(codes))
 
 
 def _class_codes(

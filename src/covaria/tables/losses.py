@@ -134,7 +134,7 @@ class Gamma(_Deviance):
 
 @dataclass(frozen=True)
 class Pinball(Loss):
-    """The loss that the quantile q makes least: q (y − p) above the prediction, else (1 − q)(p − y).
+    """What the quantile q makes least: q (y − p) above the prediction p, else (1 − q)(p − y).
 
     What a prediction leaves of y is q where y lies above it and q − 1 where it does not: the slope
     of the loss, of mean 0 given the columns where the prediction is their quantile.

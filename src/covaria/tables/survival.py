@@ -92,7 +92,7 @@ def cumulative_hazard(
     at_risk = np.cumsum(leaving[::-1])[::-1]
     events = np.bincount(at, w * event, len(distinct))
     steps = np.divide(events, at_risk, out=np.zeros_like(events), where=at_risk > 0)
-    return np.cumsum(steps)[at], at_risk[at]
+    return np.asarray(np.cumsum(steps)[at], dtype=float), np.asarray(at_risk[at], dtype=float)
 
 
 def checked_times(what: str, time: Array, event: NDArray[np.generic]) -> tuple[Array, Array]:
