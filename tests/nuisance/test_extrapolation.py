@@ -16,7 +16,7 @@ from covaria.nuisance.extrapolation import (
     halves_of,
 )
 from covaria.nuisance.fit import by_task, run
-from covaria.nuisance.residuals import fit_residuals, gather
+from covaria.nuisance.residuals import AS_NOISE, fit_residuals, gather
 
 
 def waves(n_rows=300, seed=0):
@@ -41,8 +41,9 @@ def test_what_both_regressions_may_miss_is_taken_off_the_mean(residuals):
         size, gaps = 1.0, []
         for name in ("x_given_rest", "y_given_rest"):
             left, *halves = (getattr(one, name)[:, j] for one in (residuals, *residuals.halves))
-            larger = np.mean([half**2 for half in halves])
-            gaps.append(np.clip(larger / np.mean(left**2) - 1, 0, 1))
+            larger, apart = np.mean([half**2 for half in halves]), halves[0] - halves[1]
+            gap, noise = larger / np.mean(left**2) - 1, np.mean(apart**2) / 4 / np.mean(left**2)
+            gaps.append(np.clip(max(gap, AS_NOISE * noise), 0, 1))
             size *= np.sqrt(np.mean(left**2))
         missed[j] = np.sqrt(gaps[0] * gaps[1]) * size * residuals.may_miss[j]
     assert missed[0] > 0

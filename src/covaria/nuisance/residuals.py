@@ -59,6 +59,9 @@ NEEDS = (
 SPREAD, CURVES = Boosting(trees=50, splits=1), Boosting(trees=100, splits=1)
 # The share of Var(Y) from which a curve that stumps suggest is more than their noise.
 ROUGH = 0.003
+# Halving the rows may show nothing by chance. Where a learner is as flexible as serves best, what it
+# misses is about as large as its noise, so the share it may miss is at least so many times as much.
+AS_NOISE = 1.5
 # Where one part of the rows is tested, functions are learned in turn from so many parts of it.
 FEWEST_PARTS = 5
 
@@ -75,8 +78,8 @@ class Residuals:
     `halves` are those of models that learned from half the training rows each, and `may_miss` says
     for which features both regressions may err alike (`nuisance/extrapolation.py`). `model_noise`
     is the share of noise in the predictions of each feature's two regressions, where that was
-    measured, and `learning_curves` the share of what is left of x_j, and of y, that more rows would
-    take away;
+    measured, `learning_curves` the share of what is left of x_j, and of y, that more rows would take
+    away, and `unlearned` the same where a share is no less than the noise of its models suggests;
     `widening` what taking means of levels off both costs their product, and `within` the levels of
     each feature for which that were those of one category. `by_learners` has what learners left
     before chosen columns were taken off (`nuisance/selected.py`).
@@ -96,6 +99,7 @@ class Residuals:
     fold: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # that tested each row
     model_noise: Array | None = None
     learning_curves: Array | None = None
+    unlearned: Array | None = None
     widening: Array | None = None
     within: Mapping[int, Rows] = field(default_factory=dict)
     folds: Sequence[Fold] = ()
@@ -193,19 +197,19 @@ class Residuals:
     @cached_property
     def missed(self) -> Array:
         """Return the correlation of residuals that what both still miss may make, per feature."""
-        if not self.halves or self.learning_curves is None:
+        if not self.halves or self.unlearned is None:
             return np.zeros(self.data.n_features)
-        shares = np.nan_to_num(self.learning_curves)
+        shares = np.nan_to_num(self.unlearned)
         return np.asarray(np.sqrt(shares.prod(axis=1)) * self.may_miss)
 
     @cached_property
     def missed_of_functions(self) -> Array:
         """Return the same of the functions that PCM tests."""
-        if not self.halves or self.learning_curves is None:
+        if not self.halves or self.unlearned is None:
             return np.zeros(self.data.n_features)
         full, *halves = (self._size_of_functions(one) for one in (self, *self.halves))
         gap = _over(np.mean(halves, axis=0) - full, full).clip(0, 1)
-        shares = gap * np.nan_to_num(self.learning_curves[:, 1])
+        shares = gap * np.nan_to_num(self.unlearned[:, 1])
         return np.asarray(np.sqrt(shares) * self.may_miss)
 
     def _size_of_functions(self, of: Residuals) -> Array:
@@ -314,8 +318,13 @@ def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ..
         return residuals, ()
     noise, curves = _learning_curves(residuals, found, parts[0])
     # The noise of models counts twice where folds learn from each other's rows.
-    noise_of = noise if len(plan.folds) > 1 else None
-    residuals = replace(residuals, model_noise=noise_of, learning_curves=curves)
+    noise_of = _least(noise) if len(plan.folds) > 1 else None
+    residuals = replace(
+        residuals,
+        model_noise=noise_of,
+        learning_curves=curves,
+        unlearned=np.fmax(curves, AS_NOISE * noise).clip(max=1),
+    )
     if not missed.any():
         return residuals, ()
     return replace(residuals, halves=found, may_miss=np.asarray(missed.any(axis=0))), parts
@@ -356,9 +365,9 @@ def _learning_curves(
     """Return the noise in each feature's models, and how much more rows would take off its errors.
 
     A model of half the rows has twice the noise, so that two of them differ by four times its
-    variance; of the two regressions the lesser counts. If errors fall like one over the rows, as
-    much is still to be learned as halving the rows added. Both are shares of what is left; the
-    second has a column for x_j and one for y, NaN where that was not measured.
+    variance. If errors fall like one over the rows, as much is still to be learned as halving the
+    rows added. Both are shares of what is left, with a column for x_j and one for y, NaN where that
+    was not measured.
     """
     noise, curves = np.full((2, plan.data.n_features, 2), np.nan)
     arrays = [_by_class(one) for one in (residuals, *halves)]
@@ -374,9 +383,14 @@ def _learning_curves(
                 own = list(feature.tested) if at == 0 else [j]
                 left = [array[need][rows][:, own].reshape(len(rows), -1) for array in arrays]
                 noise[j, at], curves[j, at] = _learning_curve(left, weights[rows])
-    known = np.isfinite(noise).any(axis=1)
-    least = np.nanmin(noise, axis=1, where=np.isfinite(noise), initial=np.inf)
-    return np.where(known, least, 0.0), curves
+    return noise, curves
+
+
+def _least(noise: Array) -> Array:
+    """Return the lesser noise of the two regressions of each feature, 0 where none is known."""
+    known = np.isfinite(noise)
+    least = np.nanmin(noise, axis=1, where=known, initial=np.inf)
+    return np.where(known.any(axis=1), least, 0.0)
 
 
 def _learning_curve(left: Sequence[Array], weights: Array) -> tuple[float, float]:
