@@ -27,6 +27,7 @@ from covaria.nuisance.fit import by_task, run
 from covaria.nuisance.plan import Plan, Task
 from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import Fold, in_parts
+from covaria.policy import Policy, threshold
 from covaria.randomness import stream
 from covaria.tables.dataset import Rows, of_all_classes
 
@@ -44,12 +45,24 @@ WAVES, BENT, ENDS_COST = 12, 6, 0.05
 STEPS, STEP = 5, 0.5
 # Both look at so many rows and columns at most: others would take longer than the tests.
 MOST_ROWS, MOST_COLUMNS = 5000, 60
+ALIKE = "docs/auto.md: warned of where all columns act a little, and seldom elsewhere"
 
 
-# In tables with more rows than so many times the columns, what many of them do can be learned.
-WIDE = 4
-# How sure we must be of what rows that are alike say, and the least GCM statistic to doubt.
-SHARED, NOTED = 0.1, 1.28
+@dataclass(frozen=True)
+class LikenessPolicy(Policy):
+    """When rows that are alike have a say in what GCM's mean is off by.
+
+    wide    in tables of fewer rows than so many times the columns
+    sure    where chance would make them say as much less often than this
+    noted   and GCM's statistic is at least this
+    """
+
+    wide: int = threshold(4, ALIKE)
+    sure: float = threshold(0.1, ALIKE)
+    noted: float = threshold(1.28, "formula: the normal 90% point; smaller ones find nothing")
+
+
+LIKENESS = LikenessPolicy()
 
 
 @dataclass(frozen=True)
@@ -88,7 +101,7 @@ def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
             counted, f, _not_overstated(counted, f, _by_trees(plan, rows, folds, f))
         )
         picked = replace(picked, f=share, f_p=chance)
-    is_wide = WIDE * plan.data.X.shape[1] > len(rows) and plan.data.n_classes <= 2
+    is_wide = LIKENESS.wide * plan.data.X.shape[1] > len(rows) and plan.data.n_classes <= 2
     if not is_wide:
         return picked
     by_learners = _one_column_each(residuals.by_learners or residuals, counted)
@@ -262,7 +275,8 @@ def _with_likeness(
     size = np.stack([unsure, error])
     ratio, bias = np.divide(missing, size, out=np.zeros_like(size), where=size > 0)
     p = normal_p(ratio * np.sign(now), "greater")
-    surer = (p < SHARED) & (np.abs(bias) > np.abs(left.bias)) & (np.abs(now) > NOTED * error)
+    surer = (p < LIKENESS.sure) & (np.abs(bias) > np.abs(left.bias))
+    surer &= np.abs(now) > LIKENESS.noted * error
     surer &= raw_x.any(axis=0)
     return replace(
         left, bias=np.where(surer, bias, left.bias), bias_p=np.where(surer, p, left.bias_p)

@@ -27,6 +27,7 @@ from covaria.nuisance.extrapolation import (
 )
 from covaria.nuisance.fit import by_task, engine_for, run
 from covaria.nuisance.plan import OF_FULL_MODEL, Choices, Outcome, Plan, Task
+from covaria.nuisance.policy import POLICY
 from covaria.nuisance.selected import less_selected
 from covaria.nuisance.splits import Fold, in_parts
 from covaria.options.familiar import knows_its_options
@@ -57,8 +58,6 @@ NEEDS = (
 )
 # What is left of a feature varies by rows in ways that such trees find; so do curves of it.
 SPREAD, CURVES = Boosting(trees=50, splits=1), Boosting(trees=100, splits=1)
-# The share of Var(Y) from which a curve that stumps suggest is more than their noise.
-ROUGH = 0.003
 # Where one part of the rows is tested, functions are learned in turn from so many parts of it.
 FEWEST_PARTS = 5
 
@@ -517,7 +516,7 @@ def _curves(plan: Plan) -> Iterator[Array]:
         for j, feature in enumerate(plan.data.features):
             if len(feature.tested) == 1:
                 rough = _rough(plan.data.X[:, feature.tested[0]], values[:, j])
-                found[:, j] = rough if np.mean(rough**2) >= ROUGH * variance else 0.0
+                found[:, j] = rough if np.mean(rough**2) >= POLICY.rough * variance else 0.0
         yield found
 
 
