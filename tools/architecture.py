@@ -39,7 +39,7 @@ corrections, findings.
 
 Below the plan there is one `Executor` (`execution/executors.py`) with three kinds: everything here, processes beside
 this one (`n_jobs`), a Dask cluster (`--dask`). Choosing learners, fitting, functions of features, halves, model noise and
-diagnostics all hand their plans to `nuisance/fit.run`, which cuts them into parts (`nuisance/parts.py`) and joins what
+diagnostics all hand their plans to `nuisance/fit.run_plan`, which cuts them into parts (`nuisance/parts.py`) and joins what
 comes back; stability and studies hand over whole runs. Nobody else knows where anything runs.
 
 - **The same bytes.** An engine says how its plans may be cut without a bit changing (`cut_by`): by features, by folds or

@@ -15,7 +15,7 @@ from covaria.nuisance.extrapolation import (
     fitted_once,
     halves_of,
 )
-from covaria.nuisance.fit import by_task, run
+from covaria.nuisance.fit import by_task, run_plan
 from covaria.nuisance.residuals import fit_residuals, gather
 
 
@@ -140,6 +140,6 @@ def test_what_halves_predict_is_what_models_of_their_rows_predict():
     plan = prepare(*waves(), learner=Boosting(trees=5, bag=1.0), check=False).plan(0)
     halves = halves_of(replace(plan, needs=PRODUCT))
     for half, outcomes in zip(halves, fitted_once(halves), strict=True):
-        alone = by_task(half, run(half))
+        alone = by_task(half, run_plan(half))
         for task, outcome in zip(half.tasks, outcomes, strict=True):
             np.testing.assert_allclose(outcome.prediction, alone[task].prediction, atol=1e-12)

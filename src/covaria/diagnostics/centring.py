@@ -1,8 +1,8 @@
-"""Does a learner predict means? Then what it leaves over averages 0, out of fold.
+"""Does a learner predict means? Then its residuals average 0, out of fold.
 
 A quantile, an absolute error or class weights aim at something else. In the regression of y alone
-that is harmless to GCM: with c the mean of what is left of y, its product averages c E[ξ] = 0 as
-long as what is left of x_j averages 0. Where both are off, by c and d standard deviations, the
+that is harmless to GCM: with c the mean of the residuals of y, its product averages c E[ξ] = 0 as
+long as the residuals ξ of x_j average 0. Where both are off, by c and d standard deviations, the
 statistic is shifted by c d √n.
 """
 

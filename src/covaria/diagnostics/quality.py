@@ -218,7 +218,7 @@ def _off_alarm(row: dict[str, Any], target: str) -> str:
     name = row["feature"] if row["regression"] == "x given rest" else target
     return (
         f"The learner does not predict the mean of '{short(name)}': it is off by "
-        f"{abs(row['mean_shift']):.2f} standard deviations of what is left."
+        f"{abs(row['mean_shift']):.2f} standard deviations of its residuals."
     )
 
 

@@ -1,9 +1,10 @@
-"""What regressions left undone, and how far that can shift GCM.
+"""Residual diagnostics: what regressions left undone, and how far that can shift GCM.
 
-Every test here is only as valid as its regressions. What a regression left over is regressed once
-more on the rest, out of fold: where that succeeds, it had not finished. With η and δ the parts of
-what is left of x_j and of y that the rest still explains, GCM's mean is off by E[ηδ]; its estimate
-over the standard error is the `bias` of the test, in the units of its statistic.
+Every test here is only as valid as its nuisance regressions. Their residuals are regressed once
+more on the other features, out of fold: where that succeeds, something was left undone. With η and
+δ the parts of the residuals of x_j and of y that the other features still explain, GCM's mean is
+off by E[ηδ]; its estimate over the standard error is the `bias` of the test, in the units of its
+statistic.
 
 Trees look for it, which find jumps, waves and products; kernels, which find what bends slowly in
 three columns or more; and curves, which find what bends in one. `auto` had the like of the latter
@@ -23,7 +24,7 @@ from covaria.inference.tests import normal_p, standard_error
 from covaria.learners import Auto, Boosting
 from covaria.learners.estimators.kernel import Scale
 from covaria.nuisance.extrapolation import PRODUCT
-from covaria.nuisance.fit import by_task, run
+from covaria.nuisance.fit import by_task, run_plan
 from covaria.nuisance.plan import Plan, Task
 from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import Fold, in_parts
@@ -67,7 +68,7 @@ LIKENESS = LikenessPolicy()
 
 @dataclass(frozen=True)
 class Leftover:
-    """What the rest still explains of residuals: a share and a p-value for x and y of each feature.
+    """What the other features still explain of residuals: a share and a p-value for x_j and y.
 
     `bias` is what that does to GCM, in standard errors, and `bias_p` the p-value of there being
     none, 1 where that was not tested.
@@ -84,7 +85,7 @@ class Leftover:
 
 
 def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
-    """Return what the rest still explains of the residuals; None where GCM was not asked for."""
+    """Return what the others still explain of the residuals; None where GCM was not asked for."""
     rows = residuals.rows
     if not residuals.arrays.keys() >= PRODUCT or len(rows) < 2 * N_FOLDS * TREES.min_node:
         return None
@@ -168,7 +169,7 @@ def _folds(plan: Plan, rows: Rows) -> list[Fold]:
 
 
 def _by_trees(plan: Plan, rows: Rows, folds: Sequence[Fold], left: Array) -> Array:
-    """Return what trees predict of residuals from the rest, out of fold."""
+    """Return what trees predict of residuals from the other features, out of fold."""
     targets = np.zeros((plan.data.n_rows, left.shape[1]))
     targets[rows] = left
     alive = np.flatnonzero(left.std(axis=0) > 0)
@@ -179,7 +180,7 @@ def _by_trees(plan: Plan, rows: Rows, folds: Sequence[Fold], left: Array) -> Arr
         choices=None, progress=None, purpose="residual diagnostics",
     )  # fmt: skip
     found = np.zeros_like(left)
-    for task, outcome in by_task(second, run(second)).items():
+    for task, outcome in by_task(second, run_plan(second)).items():
         if outcome.prediction is not None:
             found[folds[task.fold][1], task.feature] = outcome.prediction[:, 0]
     return found
@@ -194,7 +195,7 @@ def _seen(look: Look, plan: Plan, rows: Rows, counted: Counted, x: Array, y: Arr
 
 
 def _by_kernels(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Array, Array]:
-    """Return what kernel ridge predicts of residuals from the rest, out of fold.
+    """Return what kernel ridge predicts of residuals from the other features, out of fold.
 
     One kernel serves x_j and y; without x_j's columns its exponents are less by their part.
     """
@@ -226,7 +227,7 @@ def _by_kernels(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[A
 
 
 def _by_curves(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Array, Array]:
-    """Return what curves predict of residuals from the rest, out of fold.
+    """Return what curves predict of residuals from the other features, out of fold.
 
     All residuals are fitted at once: each takes a step towards the curve that tells most of it.
     """
@@ -259,11 +260,11 @@ def _with_likeness(
     """Return the leftovers with the bias seen in rows that are alike, where that is surer.
 
     Where many columns do a little each, none can be learned, but together they show: rows that are
-    alike in the rest are then alike in x and in y, and x of one in y of the other (Haseman and
-    Elston, 1972). With likenesses K, Σ K_ik x_i y_k / Σ K_ik² over i ≠ k is the covariance that
-    they owe to the rest. What the models did not take off it is left in GCM. Whether there is such
-    a thing, products that learners left have to say: columns chosen from all rows take off what
-    chance made of them as well. Nothing is said where GCM is small.
+    alike in the other features are then alike in x and in y, and x of one in y of the other
+    (Haseman and Elston, 1972). With likenesses K, Σ K_ik x_i y_k / Σ K_ik² over i ≠ k is the
+    covariance that they owe to the other features. What the models did not take off it is left in
+    GCM. Whether there is such a thing, products that learners left have to say: columns chosen from
+    all rows take off what chance made of them as well. Nothing is said where GCM is small.
     """
     Z = plan.data.X[rows]
     Z = Scale.of(Z, np.ones(len(Z))).apply(Z)
@@ -303,7 +304,7 @@ def _own_columns(plan: Plan) -> Array:
 
 
 def _alike(Z: Array, own: Array, x: Array, y: Array) -> tuple[Array, Array]:
-    """Return, for each feature, the covariance of x and y that the rest explains, and its error."""
+    """Return for each feature the covariance of x and y that the others explain, and its error."""
     others = 1 - own
     n_others = np.maximum(others.sum(axis=0), 1.0)
     sizes = np.square(Z) @ others / n_others

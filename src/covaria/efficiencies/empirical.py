@@ -144,7 +144,7 @@ class FeatureResiduals:
 
     @property
     def effect(self) -> Array:
-        """Return what x_j adds to the prediction: f − E[f given the rest]."""
+        """Return what x_j adds to the prediction: f − E[f given the other features]."""
         return np.asarray(self.rest - self.noise)
 
     def log_efficiency_influence(self) -> Array:

@@ -105,7 +105,7 @@ def _within_levels(
 
 
 def _strata(residuals: Residuals, j: int) -> NDArray[np.intp]:
-    """Return for each row the fold, and whether the rest lets expect a low, middling or high y.
+    """Return for each row the fold, and whether the others let expect a low, middling or high y.
 
     Rows of which other things are expected have other spreads, as those of rare classes and counts.
     """

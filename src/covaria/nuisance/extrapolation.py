@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.nuisance.fit import by_task, run
+from covaria.nuisance.fit import by_task, run_plan
 from covaria.nuisance.plan import Blend, Choices, Outcome, Plan, Task
 from covaria.nuisance.policy import POLICY
 from covaria.nuisance.splits import Fold, in_parts, is_cross_fit
@@ -98,7 +98,7 @@ def fitted_once(halves: Sequence[Plan]) -> list[list[Outcome]]:
         halves[0], folds=folds, only=frozenset(tasks.values()),
         choices=_in_folds(halves[0].choices, firsts),
     )  # fmt: skip
-    found = by_task(joint, run(joint))
+    found = by_task(joint, run_plan(joint))
     starts = {
         place: sum(len(halves[at].folds[k][1]) for at, k in own[: own.index(place)])
         for own in places.values()

@@ -25,7 +25,7 @@ from covaria.nuisance.extrapolation import (
     may_miss,
     wanted_of,
 )
-from covaria.nuisance.fit import by_task, engine_for, run
+from covaria.nuisance.fit import by_task, engine_for, run_plan
 from covaria.nuisance.plan import OF_FULL_MODEL, Choices, Outcome, Plan, Task
 from covaria.nuisance.policy import POLICY
 from covaria.nuisance.selected import less_selected
@@ -248,10 +248,10 @@ def fit_residuals(plan: Plan) -> Residuals:
         if isinstance(plan.learner, Auto) and (plan.full is None or plan.needs - OF_FULL_MODEL):
             if _has_own_functions(plan):
                 plan = replace(plan, needs=plan.needs | PRODUCT)
-            from covaria.nuisance.auto import choose
+            from covaria.nuisance.auto import choose_learners
 
             needs = plan.needs if plan.full is None else plan.needs - OF_FULL_MODEL
-            plan = replace(plan, choices=choose(replace(plan, needs=needs, full=None)))
+            plan = replace(plan, choices=choose_learners(replace(plan, needs=needs, full=None)))
     with ledger.stage("fit"):
         return _fitted(plan)
 
@@ -259,9 +259,12 @@ def fit_residuals(plan: Plan) -> Residuals:
 def _fitted(plan: Plan) -> Residuals:
     """Return what the regressions leave over, by the learners chosen."""
     engine = engine_for(plan)
-    residuals = gather(plan, run(plan))
+    residuals = gather(plan, run_plan(plan))
     if (engine is not plain or plan.choices) and not is_sound(residuals):
-        engine, residuals = plain, gather(plan, run(plan, plainly=True))  # it says which fit failed
+        engine, residuals = (
+            plain,
+            gather(plan, run_plan(plan, plainly=True)),
+        )  # it says which fit failed
     name = engine.__name__.rsplit(".", 1)[-1]
     residuals = replace(residuals, engine=name, choices=plan.choices)
     residuals, halves = _halved(plan, residuals)
@@ -542,7 +545,7 @@ def _suggested(plan: Plan) -> Iterator[Array]:
         progress=None,
         purpose="functions of features",
     )
-    for outcome in run(plan):
+    for outcome in run_plan(plan):
         if outcome.failure:
             raise FitFailed(outcome.failure)
         assert outcome.direction is not None
@@ -630,7 +633,7 @@ def _left_of_targets(
         purpose="functions of features",
     )
     left = np.zeros((len(test), targets.shape[1]))
-    for task, outcome in by_task(part, run(part)).items():
+    for task, outcome in by_task(part, run_plan(part)).items():
         if outcome.failure or outcome.prediction is None:
             failures.setdefault((need, task.feature), f"fold {fold + 1}: {outcome.failure}")
         else:

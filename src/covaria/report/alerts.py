@@ -122,7 +122,7 @@ def _collinear(result: Result) -> Iterable[Finding]:
         yield from of_each(
             "collinear",
             group,
-            f"{listed(group)} explain each other, so each seems useless given the rest: test "
+            f"{listed(group)} explain each other, so each seems useless given the others: test "
             f'them as one with groups={{"together": [{member}{more}]}}.',
         )
 

@@ -162,7 +162,7 @@ class Chosen:
     seconds: float
 
 
-def choose(
+def select_without_test(
     methods: Sequence[AnyMethod], data: Dataset, seed: int, names: Collection[str]
 ) -> dict[str, Chosen]:
     """Return what each chooser among the methods chose of all features, and says of some."""

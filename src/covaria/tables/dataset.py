@@ -254,7 +254,7 @@ class Dataset:
 
     @cached_property
     def inflation(self) -> Array:
-        """Return the variance inflation of each feature given the rest, the mean over its columns.
+        """Return the variance inflation of each feature given the others, a mean over its columns.
 
         The covariance is shrunk (Ledoit and Wolf 2004), so that many columns and few rows do not
         pass for collinearity.
