@@ -12,6 +12,7 @@ from types import EllipsisType
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.errors import InputError
 from covaria.execution.cost import Ledger
 from covaria.execution.threads import one_thread
 from covaria.learners import Auto, Boosting, Sparse
@@ -242,7 +243,9 @@ class Residuals:
 
 @knows_its_options
 def fit_residuals(plan: Plan) -> Residuals:
-    """Return what every regression of the plan leaves over, each fitted once."""
+    """Return the residuals of every regression of the plan, each fitted once."""
+    if not isinstance(plan, Plan):
+        raise InputError("fit_residuals takes a plan, such as covaria.prepare(X, y).plan(0).")
     ledger = plan.ledger or Ledger()
     with ledger.stage("choose learners"):
         if isinstance(plan.learner, Auto) and (plan.full is None or plan.needs - OF_FULL_MODEL):
