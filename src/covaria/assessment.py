@@ -35,8 +35,7 @@ from covaria.nuisance.splits import make_splits
 from covaria.options.checks import jobs, plain, plain_all, reporter, truth
 from covaria.options.familiar import knows_its_options
 from covaria.results.conclusion import Options, conclude, select_without_test
-from covaria.results.grouping import as_one, as_table, similarity, visited_down
-from covaria.results.grouping import clusters as clusters_of
+from covaria.results.grouping import as_one, as_table, clusters_of, similarity, visited_down
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features
 from covaria.tables.encoding import encoded

@@ -9,7 +9,7 @@ from sklearn.datasets import load_diabetes
 
 import covaria
 from covaria.errors import InputError
-from covaria.results.grouping import Node, as_one, as_table, clusters, visited_down
+from covaria.results.grouping import Node, as_one, as_table, clusters_of, visited_down
 from covaria.tables.dataset import Dataset
 
 
@@ -104,7 +104,7 @@ def test_features_unlike_each_other_have_no_sets():
     result = found(rng.normal(size=(200, 5)), rng.normal(size=200))
     assert len(result.groups) == 0
     assert result.headline.startswith("0 of 5")
-    assert clusters(np.zeros((1, 1)), [0]) == []
+    assert clusters_of(np.zeros((1, 1)), [0]) == []
 
 
 def test_a_set_owns_the_columns_of_its_members_and_no_other_is_tested():

@@ -96,11 +96,11 @@ def _partial(columns: Array) -> Array:
     return np.asarray(np.abs(precision) / np.outer(size, size))
 
 
-def clusters(alike: Array, testable: Sequence[int]) -> list[Node]:
+def clusters_of(alike: Array, testable: Sequence[int]) -> list[Node]:
     """Return the sets of two or more similar features, each as the tree of its parts.
 
     >>> alike = np.array([[0, 0.9, 0.1], [0.9, 0, 0.2], [0.1, 0.2, 0]])
-    >>> [node.members for node in clusters(alike, [0, 1, 2])]
+    >>> [node.members for node in clusters_of(alike, [0, 1, 2])]
     [(0, 1)]
     """
     from scipy.cluster.hierarchy import linkage
