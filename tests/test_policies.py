@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import covaria
+from covaria.diagnostics.quality import QualityPolicy
 from covaria.policy import Policy, threshold
 
 ROOT = Path(covaria.__file__).parent
@@ -66,6 +67,16 @@ def test_evidence_names_pages_and_tests_that_are_there(policy):
             titles = [re.sub(r"[^\w -]", "", line).strip() for line in text.splitlines()
                       if line.startswith("#")]  # fmt: skip
             assert not anchor or anchor in [title.lower().replace(" ", "-") for title in titles]
+
+
+def test_the_page_of_warnings_names_the_thresholds_there_are():
+    quality, page = QualityPolicy(), (REPOSITORY / "docs" / "auto.md").read_text(encoding="utf-8")
+    assert f"`leftover` ≥ {quality.poor:.0%} with p < {quality.sure:.2f}".replace("0.", ".") in page
+    assert f"`bias`\\| ≥ {quality.shifted:.2f}".replace("0.", ".") in page
+    assert (
+        f"`learning_curve_gap` ≥ {quality.gap:.0%}, `fold_ratio` ≥ {quality.ratio:.0f} or "
+        f"`outlier_share` ≥ {quality.outliers:.0%}"
+    ) in page
 
 
 def test_no_constant_is_a_second_home_of_a_threshold():
