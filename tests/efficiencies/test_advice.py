@@ -116,9 +116,6 @@ def test_the_bootstrap_agrees_with_the_delta_method(result):
     assert again["low"] == once["low"]
 
 
-COVERAGE = {"fast": (60, 4000), "slow": (400, 20_000)}
-
-
 def coverage(runs, n_rows):
     """Return how often the intervals of the ARE and of (A) cover the theory, over two features."""
     model = linear_model()
