@@ -25,10 +25,10 @@ demo: .venv/core
 	$(BIN)/covaria demo --out covaria-demo
 
 test: .venv/dev
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 slow: .venv/dev
-	$(BIN)/python -m pytest -q -n 2 -m slow --timeout 7200
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m slow --timeout 7200
 
 # How many small errors, put into a module one at a time, its own tests find.
 mutate: .venv/dev

@@ -34,9 +34,8 @@ from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.splits import make_splits
 from covaria.options.checks import jobs, plain, plain_all, reporter, truth
 from covaria.options.familiar import knows_its_options
-from covaria.results.conclusion import Options, choose, conclude
-from covaria.results.grouping import as_one, as_table, similarity, visited_down
-from covaria.results.grouping import clusters as clusters_of
+from covaria.results.conclusion import Options, conclude, select_without_test
+from covaria.results.grouping import as_one, as_table, clusters_of, similarity, visited_down
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features
 from covaria.tables.encoding import encoded
@@ -83,7 +82,7 @@ def assess(
     n_jobs: int = 1,
     progress: Progress | bool | None = None,
 ) -> Result:
-    """Return which features help predict y given the rest, with p-values.
+    """Return which features help predict y given the other features, with p-values.
 
     Parameters
     ----------
@@ -242,7 +241,7 @@ class Job:
             repeats = range(self.options.repeats)
             plans = [self.plan(repeat, progress, ledger, executor) for repeat in repeats]
         fitted = [fit_residuals(plan) for plan in plans]
-        return self.conclude(plans[0], fitted)
+        return self._finish(plans[0], fitted)
 
     def processes(self) -> Processes:
         """Return this process and others beside it; only others where a learner is not ours."""
@@ -250,12 +249,12 @@ class Job:
         foreign = any(isinstance(one, Estimator) for one in (self.learner, *candidates))
         return Processes(self.n_jobs, apart=foreign)
 
-    def conclude(self, plan: Plan, fitted: Sequence[Residuals]) -> Result:
+    def _finish(self, plan: Plan, fitted: Sequence[Residuals]) -> Result:
         """Return the result of what the models of each repeat left over, the plan's first."""
         ledger = plan.ledger or Ledger()
         with one_thread():  # the same bits on any number of cores
             with ledger.stage("select without a test"):
-                chosen = choose(self.methods, self.data, self.options.seed, self.names)
+                chosen = select_without_test(self.methods, self.data, self.options.seed, self.names)
                 for name, one in chosen.items():
                     ledger.charge(name, "", 0, one.seconds)
             with ledger.stage("diagnose"):

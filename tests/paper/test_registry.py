@@ -169,7 +169,7 @@ def test_the_command_lists_and_makes_figures(tmp_path):
     def covaria(*words):
         return subprocess.run(
             [sys.executable, "-m", "covaria", "paper", *words],
-            cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+            cwd=tmp_path, capture_output=True, text=True, timeout=200, check=False,
         )  # fmt: skip
 
     listed = json.loads(covaria("list", "--json").stdout)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covaria.diagnostics.centring import Centring, centring
-from covaria.diagnostics.residual_checks import SHARED, Leftover
+from covaria.diagnostics.residual_checks import LIKENESS, Leftover
 from covaria.errors import short
 from covaria.learners import Learner
 from covaria.nuisance.residuals import Residuals
+from covaria.policy import Policy, threshold
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,22 +26,39 @@ COLUMNS = [
     "leftover", "leftover_p", "bias", "learning_curve_gap", "fold_ratio", "outlier_share",
     "mean_shift", "kind", "alarm",
 ]  # fmt: skip
-# The share of what is left that the rest still explains, and how sure of it we must be, for a
-# regression to be called poor; and the shift of a statistic that makes its p-value too small.
-POOR, SURE = 0.03, 0.01
-SHIFTED, SUSPECT = 0.75, 0.1
-# The share of what is left that more rows would take away, by which a regression wants more rows;
-# and how many times as far off it is in one fold as in another.
-LARGE_GAP, LARGE_RATIO = 0.3, 3.0
-# The share of what is left of a feature that comes from rows this many times as far off as half
-# of them, though they are not among the feature's own outermost values.
-LARGE_SHARE, FAR, OUTERMOST = 0.15, 10.0, 0.01
-# PCM may be off by as many standard errors, if both its regressions miss the same.
-IN_COMMON = 2.5
-# Fewer rows, or values, say nothing of that.
-FEW_ROWS = 20
-# Above this share explained by the others, a feature has little of its own left to test.
-DETERMINED = 0.98
+ALARMS = "docs/validity.md#are-the-alarms-right: cells that fail warn, cells that hold seldom do"
+
+
+@dataclass(frozen=True)
+class QualityPolicy(Policy):
+    """When a nuisance regression is warned of.
+
+    poor, sure         share of its residuals that the other features still explain, and its p-value
+    shifted, suspect   shift of GCM in standard errors, and the p-values on both sides
+    gap                share of the residual variance that more rows would remove
+    ratio              typical residual of the worst fold over that of the best
+    outliers           share of the residual variance of rows `far` times the typical residual off
+    outermost          share of a feature's values at either end that may be that far off
+    in_common          standard errors that PCM is off by if both its regressions miss the same
+    fewest             rows of a fold, or values of a column, that tell of these
+    determined         R² from the other features, above which little is left to test
+    """
+
+    poor: float = threshold(0.03, ALARMS)
+    sure: float = threshold(0.01, ALARMS)
+    shifted: float = threshold(0.75, ALARMS)
+    suspect: float = threshold(0.1, ALARMS)
+    gap: float = threshold(0.3, ALARMS)
+    ratio: float = threshold(3.0, ALARMS)
+    outliers: float = threshold(0.15, ALARMS)
+    far: float = threshold(10.0, "formula: 6.7 standard deviations of normal residuals")
+    outermost: float = threshold(0.01, "convention: a hundredth at either end")
+    in_common: float = threshold(2.5, ALARMS)
+    fewest: int = threshold(20, "judgement, not measured: medians of fewer rows are noise")
+    determined: float = threshold(0.98, "formula: standard errors 7 times as wide, 1/√(1 − R²)")
+
+
+POLICY = QualityPolicy()
 # The kinds of warnings, as findings have them.
 POORLY, TAKEN, NOT_A_MEAN = "poor_regression", "determined", "not_a_mean"
 
@@ -103,7 +122,7 @@ def missed_in_common(residuals: Residuals, left: Leftover, j: int) -> float:
     With shares s and t of both residuals still to be learned, their product is off by √(st) of
     their spread, if they miss the same.
     """
-    if left.f is None or left.f_p is None or not left.f_p[j] < SURE:
+    if left.f is None or left.f_p is None or not left.f_p[j] < POLICY.sure:
         return 0.0
     of_y = max(float(left.y[j]), np.nan_to_num(learning_curve_gap(residuals, j, of_y=True)))
     return float(np.sqrt(len(residuals.rows) * left.f[j] * of_y))
@@ -116,7 +135,8 @@ def fold_ratio(residuals: Residuals, j: int) -> float:
     """
     left, values, weights = _widest_column(residuals, j)
     folds = [residuals.fold == k for k in range(residuals.n_folds)]
-    typical = [_quantile(left[own], weights[own], 0.5) for own in folds if own.sum() >= FEW_ROWS]
+    folds = [own for own in folds if own.sum() >= POLICY.fewest]
+    typical = [_quantile(left[own], weights[own], 0.5) for own in folds]
     if len(typical) < 2 or _takes_few(values):
         return np.nan
     return max(typical) / max(min(typical), 1e-12 * max(typical), 1e-300)
@@ -128,11 +148,13 @@ def outlier_share(residuals: Residuals, j: int) -> float:
     Where a value is ordinary the regression is to blame: it was asked where it had seen nothing.
     """
     left, values, weights = _widest_column(residuals, j)
-    low, high = (_quantile(values, weights, level) for level in (OUTERMOST, 1 - OUTERMOST))
+    ends = POLICY.outermost, 1 - POLICY.outermost
+    low, high = (_quantile(values, weights, level) for level in ends)
     total = float(weights @ np.square(left))
     if _takes_few(values) or not total > 0:
         return np.nan
-    is_far = (left > FAR * _quantile(left, weights, 0.5)) & (values >= low) & (values <= high)
+    is_far = left > POLICY.far * _quantile(left, weights, 0.5)
+    is_far &= (values >= low) & (values <= high)
     return float(weights[is_far] @ np.square(left[is_far])) / total
 
 
@@ -146,7 +168,7 @@ def _quantile(values: Array, weights: Array, level: float) -> float:
 
 
 def _takes_few(values: Array) -> bool:
-    return len(np.unique(values[:1000])) < FEW_ROWS
+    return len(np.unique(values[:1000])) < POLICY.fewest
 
 
 def _widest_column(residuals: Residuals, j: int) -> tuple[Array, Array, Array]:
@@ -163,26 +185,27 @@ def _warning(
 ) -> tuple[str, str]:
     """Return what to beware of in a feature's tests, as a kind and a sentence, or nothing."""
     name, r2 = f"'{short(row['feature'])}'", row["r2"]
-    if r2 > DETERMINED:
+    if r2 > POLICY.determined:
         told = f"{name} is {100 * r2:.1f}% determined by the others: little can be said of it."
         return TAKEN, told
     if (
-        row["learning_curve_gap"] >= LARGE_GAP
-        or row["fold_ratio"] >= LARGE_RATIO
-        or row["outlier_share"] >= LARGE_SHARE
+        row["learning_curve_gap"] >= POLICY.gap
+        or row["fold_ratio"] >= POLICY.ratio
+        or row["outlier_share"] >= POLICY.outliers
     ):
         return POORLY, f"The regression of {name} wants more rows: its p-values may be too small."
     if left is None:
         return "", ""
-    is_poor = left.x[j] >= POOR and left.x_p[j] < SURE
-    is_seen = max(left.x_p[j], left.y_p[j]) < SUSPECT or left.bias_p[j] < SHARED
-    is_shifted = abs(left.bias[j]) >= SHIFTED and is_seen
+    is_poor = left.x[j] >= POLICY.poor and left.x_p[j] < POLICY.sure
+    on_both_sides = max(left.x_p[j], left.y_p[j]) < POLICY.suspect
+    is_seen = on_both_sides or left.bias_p[j] < LIKENESS.sure
+    is_shifted = abs(left.bias[j]) >= POLICY.shifted and is_seen
     if is_poor or is_shifted:
         return POORLY, (
             f"The regression of {name} on the other features is poor: its p-values may be too "
             "small."
         )
-    if missed_in_common(residuals, left, j) >= IN_COMMON:
+    if missed_in_common(residuals, left, j) >= POLICY.in_common:
         return POORLY, (
             f"The regressions of PCM's function of {name} and of y are poor: its p-values may be "
             "too small."
@@ -195,7 +218,7 @@ def _off_alarm(row: dict[str, Any], target: str) -> str:
     name = row["feature"] if row["regression"] == "x given rest" else target
     return (
         f"The learner does not predict the mean of '{short(name)}': it is off by "
-        f"{abs(row['mean_shift']):.2f} standard deviations of what is left."
+        f"{abs(row['mean_shift']):.2f} standard deviations of its residuals."
     )
 
 

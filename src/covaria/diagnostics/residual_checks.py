@@ -1,9 +1,10 @@
-"""What regressions left undone, and how far that can shift GCM.
+"""Residual diagnostics: what regressions left undone, and how far that can shift GCM.
 
-Every test here is only as valid as its regressions. What a regression left over is regressed once
-more on the rest, out of fold: where that succeeds, it had not finished. With η and δ the parts of
-what is left of x_j and of y that the rest still explains, GCM's mean is off by E[ηδ]; its estimate
-over the standard error is the `bias` of the test, in the units of its statistic.
+Every test here is only as valid as its nuisance regressions. Their residuals are regressed once
+more on the other features, out of fold: where that succeeds, something was left undone. With η and
+δ the parts of the residuals of x_j and of y that the other features still explain, GCM's mean is
+off by E[ηδ]; its estimate over the standard error is the `bias` of the test, in the units of its
+statistic.
 
 Trees look for it, which find jumps, waves and products; kernels, which find what bends slowly in
 three columns or more; and curves, which find what bends in one. `auto` had the like of the latter
@@ -23,10 +24,11 @@ from covaria.inference.tests import normal_p, standard_error
 from covaria.learners import Auto, Boosting
 from covaria.learners.estimators.kernel import Scale
 from covaria.nuisance.extrapolation import PRODUCT
-from covaria.nuisance.fit import by_task, run
+from covaria.nuisance.fit import by_task, run_plan
 from covaria.nuisance.plan import Plan, Task
 from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import Fold, in_parts
+from covaria.policy import Policy, threshold
 from covaria.randomness import stream
 from covaria.tables.dataset import Rows, of_all_classes
 
@@ -44,17 +46,29 @@ WAVES, BENT, ENDS_COST = 12, 6, 0.05
 STEPS, STEP = 5, 0.5
 # Both look at so many rows and columns at most: others would take longer than the tests.
 MOST_ROWS, MOST_COLUMNS = 5000, 60
+ALIKE = "docs/auto.md: warned of where all columns act a little, and seldom elsewhere"
 
 
-# In tables with more rows than so many times the columns, what many of them do can be learned.
-WIDE = 4
-# How sure we must be of what rows that are alike say, and the least GCM statistic to doubt.
-SHARED, NOTED = 0.1, 1.28
+@dataclass(frozen=True)
+class LikenessPolicy(Policy):
+    """When rows that are alike have a say in what GCM's mean is off by.
+
+    wide    in tables of fewer rows than so many times the columns
+    sure    where chance would make them say as much less often than this
+    noted   and GCM's statistic is at least this
+    """
+
+    wide: int = threshold(4, ALIKE)
+    sure: float = threshold(0.1, ALIKE)
+    noted: float = threshold(1.28, "formula: the normal 90% point; smaller ones find nothing")
+
+
+LIKENESS = LikenessPolicy()
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """What the rest still explains of residuals: a share and a p-value for x and y of each feature.
+    """What the other features still explain of residuals: a share and a p-value for x_j and y.
 
     `bias` is what that does to GCM, in standard errors, and `bias_p` the p-value of there being
     none, 1 where that was not tested.
@@ -71,7 +85,7 @@ class Leftover:
 
 
 def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
-    """Return what the rest still explains of the residuals; None where GCM was not asked for."""
+    """Return what the others still explain of the residuals; None where GCM was not asked for."""
     rows = residuals.rows
     if not residuals.arrays.keys() >= PRODUCT or len(rows) < 2 * N_FOLDS * TREES.min_node:
         return None
@@ -88,7 +102,7 @@ def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
             counted, f, _not_overstated(counted, f, _by_trees(plan, rows, folds, f))
         )
         picked = replace(picked, f=share, f_p=chance)
-    is_wide = WIDE * plan.data.X.shape[1] > len(rows) and plan.data.n_classes <= 2
+    is_wide = LIKENESS.wide * plan.data.X.shape[1] > len(rows) and plan.data.n_classes <= 2
     if not is_wide:
         return picked
     by_learners = _one_column_each(residuals.by_learners or residuals, counted)
@@ -155,7 +169,7 @@ def _folds(plan: Plan, rows: Rows) -> list[Fold]:
 
 
 def _by_trees(plan: Plan, rows: Rows, folds: Sequence[Fold], left: Array) -> Array:
-    """Return what trees predict of residuals from the rest, out of fold."""
+    """Return what trees predict of residuals from the other features, out of fold."""
     targets = np.zeros((plan.data.n_rows, left.shape[1]))
     targets[rows] = left
     alive = np.flatnonzero(left.std(axis=0) > 0)
@@ -166,7 +180,7 @@ def _by_trees(plan: Plan, rows: Rows, folds: Sequence[Fold], left: Array) -> Arr
         choices=None, progress=None, purpose="residual diagnostics",
     )  # fmt: skip
     found = np.zeros_like(left)
-    for task, outcome in by_task(second, run(second)).items():
+    for task, outcome in by_task(second, run_plan(second)).items():
         if outcome.prediction is not None:
             found[folds[task.fold][1], task.feature] = outcome.prediction[:, 0]
     return found
@@ -181,7 +195,7 @@ def _seen(look: Look, plan: Plan, rows: Rows, counted: Counted, x: Array, y: Arr
 
 
 def _by_kernels(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Array, Array]:
-    """Return what kernel ridge predicts of residuals from the rest, out of fold.
+    """Return what kernel ridge predicts of residuals from the other features, out of fold.
 
     One kernel serves x_j and y; without x_j's columns its exponents are less by their part.
     """
@@ -213,7 +227,7 @@ def _by_kernels(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[A
 
 
 def _by_curves(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Array, Array]:
-    """Return what curves predict of residuals from the rest, out of fold.
+    """Return what curves predict of residuals from the other features, out of fold.
 
     All residuals are fitted at once: each takes a step towards the curve that tells most of it.
     """
@@ -246,11 +260,11 @@ def _with_likeness(
     """Return the leftovers with the bias seen in rows that are alike, where that is surer.
 
     Where many columns do a little each, none can be learned, but together they show: rows that are
-    alike in the rest are then alike in x and in y, and x of one in y of the other (Haseman and
-    Elston, 1972). With likenesses K, Σ K_ik x_i y_k / Σ K_ik² over i ≠ k is the covariance that
-    they owe to the rest. What the models did not take off it is left in GCM. Whether there is such
-    a thing, products that learners left have to say: columns chosen from all rows take off what
-    chance made of them as well. Nothing is said where GCM is small.
+    alike in the other features are then alike in x and in y, and x of one in y of the other
+    (Haseman and Elston, 1972). With likenesses K, Σ K_ik x_i y_k / Σ K_ik² over i ≠ k is the
+    covariance that they owe to the other features. What the models did not take off it is left in
+    GCM. Whether there is such a thing, products that learners left have to say: columns chosen from
+    all rows take off what chance made of them as well. Nothing is said where GCM is small.
     """
     Z = plan.data.X[rows]
     Z = Scale.of(Z, np.ones(len(Z))).apply(Z)
@@ -262,7 +276,8 @@ def _with_likeness(
     size = np.stack([unsure, error])
     ratio, bias = np.divide(missing, size, out=np.zeros_like(size), where=size > 0)
     p = normal_p(ratio * np.sign(now), "greater")
-    surer = (p < SHARED) & (np.abs(bias) > np.abs(left.bias)) & (np.abs(now) > NOTED * error)
+    surer = (p < LIKENESS.sure) & (np.abs(bias) > np.abs(left.bias))
+    surer &= np.abs(now) > LIKENESS.noted * error
     surer &= raw_x.any(axis=0)
     return replace(
         left, bias=np.where(surer, bias, left.bias), bias_p=np.where(surer, p, left.bias_p)
@@ -289,7 +304,7 @@ def _own_columns(plan: Plan) -> Array:
 
 
 def _alike(Z: Array, own: Array, x: Array, y: Array) -> tuple[Array, Array]:
-    """Return, for each feature, the covariance of x and y that the rest explains, and its error."""
+    """Return for each feature the covariance of x and y that the others explain, and its error."""
     others = 1 - own
     n_others = np.maximum(others.sum(axis=0), 1.0)
     sizes = np.square(Z) @ others / n_others

@@ -145,7 +145,7 @@ def independence_test(
     >>> independence_test(x, y, given=z, learner="linear").verdict
     'no evidence'
     """
-    check_options(options)
+    check_question(options)
     columns = of_arrays(x, y, given) if target is None else of_frame(x, y, target, given)
     level = between_0_and_1("alpha", alpha)
     asked = {"task": task, "alpha": level / len(columns.y), **_rows(columns, options)}
@@ -153,7 +153,7 @@ def independence_test(
     return _concluded(columns, results, level)
 
 
-def check_options(options: Mapping[str, object]) -> None:
+def check_question(options: Mapping[str, object]) -> None:
     """Raise a sentence where a test of one question has no such option."""
     known = [name for name in inspect.signature(assess).parameters if name not in SETTLED]
     for name in options:

@@ -25,34 +25,48 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from covaria.policy import Policy, threshold
+
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]
 
 
+MOMENTS = "docs/calibration.md: below it at most .055 of nulls rejected, above it up to .94"
+PRECISION = "formula: the error of a share of so many draws"
+
+
 @dataclass(frozen=True)
-class Policy:
+class ResamplingPolicy(Policy):
     """When residuals are permuted, and how often.
 
-    Below these moments the normal p-value rejected at most .055 of nulls, above them up to .94
-    (docs/calibration.md). Of the first draws a tail with fewer than `few` calls for the second,
-    and of those a tail with fewer than `enough` is beyond the draws.
+    most_skew, most_kurtosis  of the sum of products, beyond which residuals are permuted
+    draws           permutations at first, and where their tail is thin
+    few, enough     hits of a tail of the first draws below which the second are made, and of those
+                    below which the tail is beyond the draws
+    beyond          so many standard deviations away more draws are spared
+    most_rows       of more, those that matter most are drawn for and the others count as normal
+    most_drawn      numbers that all permutations together may hold
+    least_spread    permuting narrows the spread of scores to no less than this
+    strata          of a fold, by what is expected of y, in which residuals are permuted
+    least_stratum   rows of one, below which there are fewer strata
     """
 
-    most_skew: float = 0.15
-    most_kurtosis: float = 0.15
-    draws: tuple[int, int] = (399, 3999)
-    few: int = 20
-    enough: int = 10
-    # So many standard deviations away more draws are spared.
-    beyond: float = 8.0
-    # Of more rows, those that matter most are drawn for and the others count as normal.
-    most_rows: int = 4096
-    most_drawn: int = 20_000_000
+    most_skew: float = threshold(0.15, MOMENTS)
+    most_kurtosis: float = threshold(0.15, MOMENTS)
+    draws: tuple[int, int] = threshold((399, 3999), PRECISION)
+    few: int = threshold(20, PRECISION)
+    enough: int = threshold(10, PRECISION)
+    beyond: float = threshold(8.0, "formula: a normal tail of 1e-15, which no draws reach")
+    most_rows: int = threshold(4096, "cost: time and memory grow with rows times draws")
+    most_drawn: int = threshold(20_000_000, "cost: 80 MB of row numbers")
+    least_spread: float = threshold(0.3, "judgement, not measured: beyond it the mean says nothing")
+    strata: int = threshold(
+        3, "tests/methods/test_few_rows.py: a flag and counts that both go with z"
+    )
+    least_stratum: int = threshold(20, "judgement, not measured: fewer rows leave few orders")
 
 
-POLICY = Policy()
-# Permuting narrows the spread of scores to no less than this: beyond it the mean says nothing.
-LEAST = 0.3
+POLICY = ResamplingPolicy()
 
 
 @dataclass(frozen=True)
@@ -145,7 +159,7 @@ def product_factor(
     wanted = float(norm.isf(p / sides))
     if p > 0.25 * sides:  # nothing is found; the permuted p-value would be matched in vain
         return floor
-    return float(max(abs(ratio) / wanted, LEAST))
+    return float(max(abs(ratio) / wanted, POLICY.least_spread))
 
 
 def _product_p(

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.policy import Policy, threshold
+
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]
 # The least and the largest number that each estimate can be.
@@ -25,18 +27,22 @@ SMALLEST_P = float(np.nextafter(0.0, 1.0))
 # A one-sided p-value of 1 would outweigh all other repeats.
 LARGEST_P = 0.99
 
+UNLIKE = (
+    "docs/calibration.md: with a cluster of 15% among 20 the usual t rejected .05 to .07 of nulls, "
+    "as with even clusters; with one of 25, 40 and 60% .10, .27 and .54"
+)
+
 
 @dataclass(frozen=True)
-class ClusterPolicy:
+class ClusterPolicy(Policy):
     """When clusters are too unlike in size for one degree of freedom each.
 
-    With a cluster of 15% among 20 and fewer effective clusters than this share, the usual t
-    rejected .05 to .07 of nulls, as with even clusters; with one of 25, 40 and 60% .10, .27 and .54
-    (docs/calibration.md).
+    largest_share    of all rows in one cluster, from which on sizes are looked at
+    least_effective  share of the clusters that their effective number has to be
     """
 
-    largest_share: float = 0.1
-    least_effective: float = 0.75
+    largest_share: float = threshold(0.1, UNLIKE)
+    least_effective: float = threshold(0.75, UNLIKE)
 
 
 CLUSTERS = ClusterPolicy()

@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# Residuals are permuted among rows of a fold of which much the same is expected: in thirds of it,
-# or fewer parts where they would have fewer rows than this.
-STRATA, LEAST_ROWS = 3, 20
-
 
 def steadied(
     method: Method,
@@ -109,7 +105,7 @@ def _within_levels(
 
 
 def _strata(residuals: Residuals, j: int) -> NDArray[np.intp]:
-    """Return for each row the fold, and whether the rest lets expect a low, middling or high y.
+    """Return for each row the fold, and whether the others let expect a low, middling or high y.
 
     Rows of which other things are expected have other spreads, as those of rare classes and counts.
     """
@@ -118,10 +114,10 @@ def _strata(residuals: Residuals, j: int) -> NDArray[np.intp]:
     if residuals.data.n_classes > 2:  # how sure the class is, whichever comes first
         chances = _target(residuals, centred=False) - of_all_classes(left)
         expected = np.round((chances**2).sum(axis=1), 9)
-    found = residuals.fold * STRATA
+    found = residuals.fold * POLICY.strata
     for k in np.unique(residuals.fold):
         rows = np.flatnonzero(residuals.fold == k)
-        count = max(1, min(STRATA, len(rows) // LEAST_ROWS))
+        count = max(1, min(POLICY.strata, len(rows) // POLICY.least_stratum))
         ends = np.quantile(expected[rows], np.arange(1, count) / count)
         found[rows] += np.searchsorted(ends, expected[rows] - 1e-9 * np.ptp(expected[rows]))
     return found

@@ -70,7 +70,7 @@ def engine_for(plan: Plan) -> Engine:
     return engine if engine.supports(plan) else plain
 
 
-def run(plan: Plan, *, plainly: bool = False) -> Iterable[Outcome]:
+def run_plan(plan: Plan, *, plainly: bool = False) -> Iterable[Outcome]:
     """Return the outcomes of all tasks, in the order of the plan."""
     if plan.full is not None:
         return _run_beside(plan, plan.full, plainly)
@@ -100,7 +100,7 @@ def _run_beside(plan: Plan, full: Prefit, plainly: bool) -> Iterator[Outcome]:
         if not own:
             continue
         part = replace(plan, learner=learner, choices=choices, only=own, full=None)
-        for task, outcome in by_task(part, run(part, plainly=plainly)).items():
+        for task, outcome in by_task(part, run_plan(part, plainly=plainly)).items():
             found[task] = replace(outcome, learner=outcome.learner or str(learner))
     yield from (found[task] for task in plan.tasks)
 

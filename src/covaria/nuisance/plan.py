@@ -33,7 +33,7 @@ LAZY_CHOICES = ("loo", "cv", "each")
 
 
 class Task(NamedTuple):
-    """One thing to fit in one fold: y on all columns, or y or a feature on the rest."""
+    """One thing to fit in one fold: y on all columns, or y or a feature on the other features."""
 
     need: str
     fold: int
@@ -128,8 +128,8 @@ class Shelf(dict[object, tuple[Any, ...]]):
 class Plan:
     """All that is to be fitted: the data, the folds, the learner and what the methods need.
 
-    `targets`, (rows, features), are predicted from the rest in the place of the features' own
-    columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
+    `targets`, (rows, features), are predicted from the other features in the place of the features'
+    own columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
     that serve in the place of the one named; `full` is a model of y on all columns that was fitted
     elsewhere, `given` are predictions that were made elsewhere. What is fitted is charged to the
     `ledger`, under the plan's `purpose`. The `executor` says where; without one it is here. The
@@ -188,7 +188,7 @@ class Plan:
 
     @property
     def x_targets(self) -> Array:
-        """Return what is predicted from the rest: the columns, or targets in their place."""
+        """Return what is predicted from the others: the columns, or targets in their place."""
         return self.data.X if self.targets is None else self.targets
 
     def targets_of(self, feature: int) -> tuple[int, ...]:

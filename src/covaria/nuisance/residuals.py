@@ -12,6 +12,7 @@ from types import EllipsisType
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.errors import InputError
 from covaria.execution.cost import Ledger
 from covaria.execution.threads import one_thread
 from covaria.learners import Auto, Boosting, Sparse
@@ -25,8 +26,9 @@ from covaria.nuisance.extrapolation import (
     may_miss,
     wanted_of,
 )
-from covaria.nuisance.fit import by_task, engine_for, run
+from covaria.nuisance.fit import by_task, engine_for, run_plan
 from covaria.nuisance.plan import OF_FULL_MODEL, Choices, Outcome, Plan, Task
+from covaria.nuisance.policy import POLICY
 from covaria.nuisance.selected import less_selected
 from covaria.nuisance.splits import Fold, in_parts
 from covaria.options.familiar import knows_its_options
@@ -57,11 +59,6 @@ NEEDS = (
 )
 # What is left of a feature varies by rows in ways that such trees find; so do curves of it.
 SPREAD, CURVES = Boosting(trees=50, splits=1), Boosting(trees=100, splits=1)
-# The share of Var(Y) from which a curve that stumps suggest is more than their noise.
-ROUGH = 0.003
-# Halving the rows may show nothing by chance. Where a learner is as flexible as serves best, what it
-# misses is about as large as its noise, so the share it may miss is at least so many times as much.
-AS_NOISE = 1.5
 # Where one part of the rows is tested, functions are learned in turn from so many parts of it.
 FEWEST_PARTS = 5
 
@@ -247,16 +244,18 @@ class Residuals:
 
 @knows_its_options
 def fit_residuals(plan: Plan) -> Residuals:
-    """Return what every regression of the plan leaves over, each fitted once."""
+    """Return the residuals of every regression of the plan, each fitted once."""
+    if not isinstance(plan, Plan):
+        raise InputError("fit_residuals takes a plan, such as covaria.prepare(X, y).plan(0).")
     ledger = plan.ledger or Ledger()
     with ledger.stage("choose learners"):
         if isinstance(plan.learner, Auto) and (plan.full is None or plan.needs - OF_FULL_MODEL):
             if _has_own_functions(plan):
                 plan = replace(plan, needs=plan.needs | PRODUCT)
-            from covaria.nuisance.auto import choose
+            from covaria.nuisance.auto import choose_learners
 
             needs = plan.needs if plan.full is None else plan.needs - OF_FULL_MODEL
-            plan = replace(plan, choices=choose(replace(plan, needs=needs, full=None)))
+            plan = replace(plan, choices=choose_learners(replace(plan, needs=needs, full=None)))
     with ledger.stage("fit"):
         return _fitted(plan)
 
@@ -264,9 +263,12 @@ def fit_residuals(plan: Plan) -> Residuals:
 def _fitted(plan: Plan) -> Residuals:
     """Return what the regressions leave over, by the learners chosen."""
     engine = engine_for(plan)
-    residuals = gather(plan, run(plan))
+    residuals = gather(plan, run_plan(plan))
     if (engine is not plain or plan.choices) and not is_sound(residuals):
-        engine, residuals = plain, gather(plan, run(plan, plainly=True))  # it says which fit failed
+        engine, residuals = (
+            plain,
+            gather(plan, run_plan(plan, plainly=True)),
+        )  # it says which fit failed
     name = engine.__name__.rsplit(".", 1)[-1]
     residuals = replace(residuals, engine=name, choices=plan.choices)
     residuals, halves = _halved(plan, residuals)
@@ -323,7 +325,7 @@ def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ..
         residuals,
         model_noise=noise_of,
         learning_curves=curves,
-        unlearned=np.fmax(curves, AS_NOISE * noise).clip(max=1),
+        unlearned=np.fmax(curves, POLICY.as_noise * noise).clip(max=1),
     )
     if not missed.any():
         return residuals, ()
@@ -531,7 +533,7 @@ def _curves(plan: Plan) -> Iterator[Array]:
         for j, feature in enumerate(plan.data.features):
             if len(feature.tested) == 1:
                 rough = _rough(plan.data.X[:, feature.tested[0]], values[:, j])
-                found[:, j] = rough if np.mean(rough**2) >= ROUGH * variance else 0.0
+                found[:, j] = rough if np.mean(rough**2) >= POLICY.rough * variance else 0.0
         yield found
 
 
@@ -557,7 +559,7 @@ def _suggested(plan: Plan) -> Iterator[Array]:
         progress=None,
         purpose="functions of features",
     )
-    for outcome in run(plan):
+    for outcome in run_plan(plan):
         if outcome.failure:
             raise FitFailed(outcome.failure)
         assert outcome.direction is not None
@@ -645,7 +647,7 @@ def _left_of_targets(
         purpose="functions of features",
     )
     left = np.zeros((len(test), targets.shape[1]))
-    for task, outcome in by_task(part, run(part)).items():
+    for task, outcome in by_task(part, run_plan(part)).items():
         if outcome.failure or outcome.prediction is None:
             failures.setdefault((need, task.feature), f"fold {fold + 1}: {outcome.failure}")
         else:

@@ -49,7 +49,7 @@ from covaria.options.checks import (
 )
 from covaria.randomness import stream
 from covaria.results.about import About
-from covaria.results.findings import Finding, note, of_each
+from covaria.results.findings import POLICY, Finding, note, of_each
 from covaria.results.result import Result
 from covaria.results.status import Outcome, Status, has_failed
 from covaria.tables.dataset import Dataset
@@ -60,11 +60,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# A finding with fewer effective rows, (Σs²)²/Σs⁴, is said to rest on few, and so many are named.
-FEW_ROWS, NAMED_ROWS = 15, 5
-
-# Features that explain a larger share of the target may hold it.
-TOO_GOOD = 0.99
+# Of the rows that a finding rests on so many are named.
+NAMED_ROWS = 5
 
 # More would fill the memory before anything is fitted.
 MOST_REPEATS, MOST_PERMUTATIONS = 10_000, 1_000_000
@@ -165,7 +162,7 @@ class Chosen:
     seconds: float
 
 
-def choose(
+def select_without_test(
     methods: Sequence[AnyMethod], data: Dataset, seed: int, names: Collection[str]
 ) -> dict[str, Chosen]:
     """Return what each chooser among the methods chose of all features, and says of some."""
@@ -740,7 +737,7 @@ def _suspicious(data: Dataset, quality: pd.DataFrame) -> Iterable[Finding]:
     for one in found:
         yield from of_each(one.kind, one.features, one.text, one.values or None)
     full = quality.loc[quality["regression"] == "y given all", "r2"].tolist()
-    if full and full[0] >= TOO_GOOD and all(one.kind != "possible_leak" for one in found):
+    if full and full[0] >= POLICY.too_good and all(one.kind != "possible_leak" for one in found):
         yield note(
             f"The features predict '{short(data.target)}' almost fully (R² {full[0]:.3f}): one of "
             "them may be made from it, or known only after it. Drop what is.",
@@ -819,7 +816,7 @@ def _resting_on_few(
         squares = scores[method][:, features.index(feature)] ** 2
         squares = squares / max(float(squares.max()), 1e-300)
         count = float(squares.sum()) ** 2 / max(float((squares**2).sum()), 1e-300)
-        if count < FEW_ROWS:
+        if count < POLICY.few_rows:
             told.add(feature)
             heaviest = rows[np.argsort(-squares, kind="stable")[:NAMED_ROWS]]
             named = ", ".join(str(row + 1) for row in heaviest.tolist())

@@ -17,7 +17,7 @@ from covaria.errors import InputError, MissingExtra, plural, short
 from covaria.execution.cost import Ledger
 from covaria.options.checks import file
 from covaria.results.about import About
-from covaria.results.drawing import draw
+from covaria.results.drawing import draw_result
 from covaria.results.findings import Finding, note, texts
 from covaria.results.grouping import no_groups, sentences
 from covaria.results.latex import latex_table
@@ -201,7 +201,7 @@ class Result:
 
         Options are those of the function of that name in `covaria.plots`.
         """
-        return draw(self, kind, options)
+        return draw_result(self, kind, options)
 
     def to_latex(self, *, caption: str = "", label: str = "") -> str:
         """Return the verdicts as a LaTeX table (booktabs), every name escaped."""

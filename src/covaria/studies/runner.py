@@ -93,7 +93,7 @@ def run_in_store(
         _begin(opened, grid, shard)
         most = min(effective_n_jobs(n_jobs), len(grid.tasks))
         with _executor(most, dask, apart=apart or n_jobs != 1) as executor:
-            run(opened, grid, executor, first=first, progress=progress)
+            run_grid(opened, grid, executor, first=first, progress=progress)
 
 
 def resume_study(store: str | Path, **choices: Any) -> Study:
@@ -107,7 +107,7 @@ def read_study(store: str | Path) -> Study:
         return Study.read(opened)
 
 
-def run(
+def run_grid(
     store: Store,
     grid: Grid,
     executor: Executor,
