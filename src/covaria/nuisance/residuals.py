@@ -75,8 +75,8 @@ class Residuals:
     `halves` are those of models that learned from half the training rows each, and `may_miss` says
     for which features both regressions may err alike (`nuisance/extrapolation.py`). `model_noise`
     is the share of noise in the predictions of each feature's two regressions, where that was
-    measured, `learning_curves` the share of what is left of x_j, and of y, that more rows would take
-    away, and `unlearned` the same where a share is no less than the noise of its models suggests;
+    measured, `learning_curves` the share of what is left of x_j, and of y, that more rows would
+    take away, and `unlearned` the same, but no less than the noise of their models suggests;
     `widening` what taking means of levels off both costs their product, and `within` the levels of
     each feature for which that were those of one category. `by_learners` has what learners left
     before chosen columns were taken off (`nuisance/selected.py`).
