@@ -433,10 +433,10 @@ of a cell takes seed r. Every null below has one feature that says nothing about
 though both may follow the same function of the rest (tools/validity_nulls.py). A test at .05 should
 reject it in .05 of the runs. Behind ± stands the Monte-Carlo standard error. "alarm" is the share
 of runs with a warning of the feature (`result.warnings`) or the verdict *cannot tell*. A cell
-*holds* if GCM, PCM and gcm+pcm reject at most .07, and is *alarmed* if it does not hold and 80% of its runs
-warn. With 200 runs a rate of .05 comes out above .07 in one of thirteen cells by chance, so a cell
-that is above it by no more than two errors is run {MORE["nulls"]:,} times ({MORE["others"]} times
-in the later tables, of {ENOUGH} runs), and all its runs count.
+*holds* if GCM, PCM and gcm+pcm reject at most .07, and is *alarmed* if it does not hold and 80% of
+its runs warn. With 200 runs a rate of .05 comes out above .07 in one of thirteen cells by chance,
+so a cell that is above it by no more than two errors is run {MORE["nulls"]:,} times
+({MORE["others"]} times in the later tables, of {ENOUGH} runs), and all its runs count.
 
 ## True nulls, learner = "auto", and fixed stumps
 """
