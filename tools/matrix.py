@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,11 +36,12 @@ SUBSET = (
     "test_model_a.py", "test_oracle.py", "test_weights.py", "inference", "simulation", "options",
     "methods/test_gcm_by_hand.py", "methods/test_lasso.py", "methods/test_pcm_by_hand.py",
     "nuisance/test_splits.py", "learners/test_learners.py", "tables/test_dataset.py",
-    "tables/test_files.py", "results/test_result.py", "selection/test_selectors.py",
+    "tables/test_files.py", "results/test_result.py", "selection/test_stability.py",
     "plots", "report/test_report.py",
 )  # fmt: skip
 # Of others' packages: a warning that only an old or a new one gives is no failure of ours.
 WARNINGS = ("-W", "default")
+FOR_TESTS = ("pytest>=8.3", "pytest-timeout", "hypothesis", "polars", "pyarrow")
 
 
 @dataclass(frozen=True)
@@ -91,19 +93,30 @@ def environment(
     """Return a new environment with the wheel and the oldest or newest packages it allows."""
     own = folder / "env" / "bin" / "python"
     subprocess.run([uv(), "venv", "-q", "-p", python, folder / "env"], check=True)
+    asked = [uv(), "pip", "compile", "-q", "-p", own, "--only-binary", ":all:", "--no-header"]
+    chosen = ["--resolution", RESOLUTIONS[packages], "-o", folder / "exact.txt"]
+    extra = ["--override", _written(folder / "held.txt", held)] if held else []
+    source = _written(folder / "asked.txt", [*dependencies(wheel), *held])
+    subprocess.run([*asked, *chosen, *extra, source], check=True, capture_output=True)
     install = [uv(), "pip", "install", "-q", "-p", own, "--only-binary", ":all:"]
-    chosen = ["--resolution", RESOLUTIONS[packages]]
-    extra = ["--override", _overrides(folder, held)] if held else []
-    subprocess.run([*install, *chosen, *extra, wheel], check=True)
-    subprocess.run([*install, "pytest>=8.3", "pytest-timeout", "hypothesis"], check=True)
+    subprocess.run([*install, "-r", folder / "exact.txt"], check=True)
+    subprocess.run([*install, "--no-deps", wheel], check=True)
+    subprocess.run([*install, "-c", folder / "exact.txt", *FOR_TESTS], check=True)
     listed = subprocess.check_output([uv(), "pip", "freeze", "-p", own], text=True)
     versions = dict(re.findall(r"^([\w-]+)==(\S+)$", listed, flags=re.M))
     return Environment(own, versions)
 
 
-def _overrides(folder: Path, held: list[str]) -> Path:
-    path = folder / "held.txt"
-    path.write_text("\n".join(held), encoding="utf-8")
+def dependencies(wheel: Path) -> list[str]:
+    """Return what a wheel asks for, without its extras."""
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        asked = re.findall(r"^Requires-Dist: (.+)$", archive.read(name).decode(), flags=re.M)
+    return [line for line in asked if "extra ==" not in line]
+
+
+def _written(path: Path, lines: list[str]) -> Path:
+    path.write_text("\n".join(lines), encoding="utf-8")
     return path
 
 
