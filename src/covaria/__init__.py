@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from covaria.selection.selectors import Selector, StabilitySelector
     from covaria.studies.runner import run_study
 
-__version__ = "0.1.0"
+__version__ = "0.9.0"
 
 __all__ = [
     "METHODS",

@@ -86,8 +86,10 @@ def assess(
 
     Parameters
     ----------
-    X, y
-        Any dataframe or array and its target; or a dataframe and the name of its target column.
+    X
+        The features, and columns that others name: any dataframe or array.
+    y
+        The target: an array, or the name of its column in X.
     learner
         "auto" chooses the best of several for y and for each feature, by cross-validation. Or a
         name (`covaria.learners.LEARNERS`), a learner value such as `Boosting(trees=200)`, or any
@@ -108,10 +110,12 @@ def assess(
     features
         ["price", "rooms"]: test these alone, each given all others; groups by their names. They
         get the numbers of a run that tests all, but for the correction, which counts the tested.
-    sample_weight, clusters
-        An array each, or the name of a column of X; rows of a cluster stay in one fold and may
-        depend on each other. Without clusters, copies of a row are one; range(len(y)) counts every
-        row by itself.
+    sample_weight
+        How much each row counts: an array, or the name of a column of X.
+    clusters
+        Which rows belong together: an array, or the name of a column of X. Rows of a cluster stay
+        in one fold and may depend on each other. Without it copies of a row are a cluster;
+        range(len(y)) counts every row by itself.
     task
         "auto": text, booleans and two-valued targets are classes, other numbers are numbers.
     missing_target
@@ -120,11 +124,15 @@ def assess(
         None: GCM two-sided, gains "greater"; or "two-sided", "greater", "less" for all.
     validity
         How LOCO meets its degenerate null: "conservative", "zipper", "split" or "signed_root".
-    correction, alpha, confidence
-        "bh", "by", "holm", "bonferroni", "storey" or "none"; the level after it; that of the
-        intervals.
+    correction
+        How p-values are adjusted for the number of features: "bh", "by", "holm", "bonferroni",
+        "storey" or "none".
+    alpha
+        The level: a feature is selected where its adjusted p-value is below it.
     top
         Select this many features, the strongest by their statistic, whatever their p-value.
+    confidence
+        How often intervals hold the truth.
     repeats
         Cross-fits with new folds, of which a test takes the mean of its statistics.
     permutations
@@ -146,9 +154,13 @@ def assess(
         Whether models of a fold share their random draws (bags of rows, starting weights), so that
         only columns tell them apart. False draws anew for every model, as R's gbm and the paper
         do: slower, and gains have more noise.
-    seed, n_jobs, progress
-        Same seed, same numbers, for any number of processes; a function of (done, total). Without
-        one a terminal or a notebook shows a bar; False shows none.
+    seed
+        Same seed, same numbers.
+    n_jobs
+        How many processes share the work, -1 for all cores; the numbers are those of one.
+    progress
+        A function of (done, total). Without one a terminal or a notebook shows a bar; False shows
+        none.
 
     Examples
     --------

@@ -118,10 +118,16 @@ def independence_test(
 
     Parameters
     ----------
-    x, y, given
-        Arrays, Series or frames of any kind and width: numbers, or text and categories as classes.
-        Without `given`, plain independence. Or a frame and names:
-        `independence_test(frame, "x", "y", given=["a", "b"])`.
+    x
+        An array, Series or frame of any width: numbers, or text and categories as classes. Or a
+        frame, followed by two names: `independence_test(frame, "x", "y", given=["a", "b"])`.
+    y
+        What x may depend on, of any kind and width as well; after a frame the name of x.
+    target
+        After a frame the name of y; otherwise nothing.
+    given
+        What both may depend on: the columns to condition on, or after a frame their names.
+        Without it, plain independence.
     task
         Whether y is numbers or classes; "auto" sees.
     alpha
