@@ -29,12 +29,13 @@ from covaria.methods import (
     get_methods,
 )
 from covaria.nuisance.given import Elsewhere, Given
+from covaria.nuisance.memory import Memory
 from covaria.nuisance.plan import Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.splits import make_splits
 from covaria.options.checks import jobs, plain, plain_all, reporter, truth
 from covaria.options.familiar import knows_its_options
-from covaria.results.conclusion import Options, choose, conclude
+from covaria.results.conclusion import Chosen, Options, choose, conclude
 from covaria.results.grouping import as_one, as_table, similarity, visited_down
 from covaria.results.grouping import clusters as clusters_of
 from covaria.results.result import Result
@@ -161,7 +162,7 @@ def assess(
     """
     settings = {name: value for name, value in locals().items() if name != "progress"}
     progress = reporter(progress)
-    job = prepare(**settings)
+    job = replace(prepare(**settings), memory=Memory())
     with watched(progress) as reported:
         return job.run(reported)
 
@@ -191,6 +192,8 @@ class Job:
     asked: tuple[str, ...] | None = None  # the features to test, None for all
     given: Given | None = None  # predictions made elsewhere
     finds_groups: bool = False  # groups="auto"
+    memory: Memory | None = field(default=None, compare=False, repr=False)
+    chosen: Mapping[str, Chosen] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def encoded(self) -> Dataset:
@@ -228,14 +231,23 @@ class Job:
             shared_randomness=self.options.shared_randomness,
             extrapolate=self.options.extrapolate in (True, "auto") and not self.options.in_sample,
             given=self.given,
+            memory=self.memory,
         )
 
-    def run(self, progress: Progress | None = None, executor: Executor | None = None) -> Result:
-        """Return the result, with what every stage cost; an executor fits in other places."""
+    def run(
+        self,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
+        spent: Ledger | None = None,
+    ) -> Result:
+        """Return the result, with what every stage cost; an executor fits in other places.
+
+        What a run before has `spent` is part of the cost.
+        """
         if executor is None and self.n_jobs != 1:
             with closing(self.processes()) as beside:
-                return self.run(progress, beside)
-        ledger = Ledger()
+                return self.run(progress, beside, spent)
+        ledger = Ledger() if spent is None else Ledger(dict(spent.rows))
         with ledger.stage("prepare"):
             ledger.charge("checking the table", "", 0, self.seconds)
         with ledger.stage("plan"):
@@ -255,9 +267,7 @@ class Job:
         ledger = plan.ledger or Ledger()
         with one_thread():  # the same bits on any number of cores
             with ledger.stage("select without a test"):
-                chosen = choose(self.methods, self.data, self.options.seed, self.names)
-                for name, one in chosen.items():
-                    ledger.charge(name, "", 0, one.seconds)
+                chosen = self._chosen(ledger)
             with ledger.stage("diagnose"):
                 checked = self.options.check and not self.options.in_sample
                 left = leftover(plan, fitted[0]) if checked else None
@@ -267,7 +277,53 @@ class Job:
                 with ledger.stage("test groups"):
                     result = replace(result, groups=self._groups(plan, fitted[0], result))
         about = replace(result.about, models=ledger.models)
-        return replace(result, about=about, cost=ledger.table(), settings=self.settings)
+        again = None
+        if self.memory is not None and not self.memory.is_full:
+            again = _Again(replace(self, chosen=chosen), ledger)
+        return replace(
+            result, about=about, cost=ledger.table(), settings=self.settings, again=again
+        )
+
+    def _chosen(self, ledger: Ledger) -> dict[str, Chosen]:
+        """Return what each chooser chose, now or in the run that is extended."""
+        new = [method for method in self.methods if method.name not in self.chosen]
+        fresh = choose(new, self.data, self.options.seed, self.names)
+        for name, one in fresh.items():
+            ledger.charge(name, "", 0, one.seconds)
+        return {**self.chosen, **fresh}
+
+    def extended(self, methods: Sequence[str], features: Sequence[str]) -> Job:
+        """Return the job with more methods or features, or raise where it has them already."""
+        names = [method.name for method in self.methods]
+        more = get_methods([*names, *methods], **self._kinds) if methods else self.methods
+        asked = self._asked_too(features)
+        if len(more) == len(names) and asked == self.asked:
+            raise InputError("extend names nothing that the result has not. Name other methods.")
+        settings = {**self.settings, "methods": [method.name for method in more],
+                    "features": None if asked is None else list(asked)}  # fmt: skip
+        # Choosers look at all features, and say of the tested ones.
+        chosen = self.chosen if asked == self.asked else {}
+        job = replace(self, methods=more, asked=asked, settings=settings, chosen=chosen)
+        _check(job)
+        return job
+
+    @property
+    def _kinds(self) -> dict[str, Any]:
+        options = self.options
+        return {
+            "validity": options.validity,
+            "paper": options.paper,
+            "in_sample": options.in_sample,
+        }
+
+    def _asked_too(self, features: Sequence[str]) -> tuple[str, ...] | None:
+        """Return the features to test where some more are named."""
+        if self.given is not None:
+            raise InputError("predictions=… cannot be extended. Call assess with all of them.")
+        if not features or self.asked is None:
+            return self.asked
+        new = named_features(features, self.data, self.settings.get("groups"))
+        return tuple(name for name in self.data.names if name in {*self.asked, *new})
 
     def _groups(self, plan: Plan, residuals: Residuals, result: Result) -> pd.DataFrame:
         """Return the sets of features that explain each other, tested from the largest down."""
@@ -304,6 +360,22 @@ class Job:
             return 1.0
         table = found.table[found.table["method"] == decides].set_index("feature")
         return float(table["p_value"].to_numpy()[table.index == data.names[min(members)]][0])
+
+
+@dataclass(frozen=True)
+class _Again:
+    """What a result needs to be extended; it is of this process, and no file nor other has it."""
+
+    job: Job
+    ledger: Ledger
+
+    def __call__(self, methods: Sequence[str], features: Sequence[str]) -> Result:
+        job = self.job.extended(methods, features)
+        with watched(reporter(None)) as reported:
+            return job.run(reported, spent=self.ledger)
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
 
 
 def _decides(methods: Sequence[AnyMethod]) -> str:
