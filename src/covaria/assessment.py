@@ -42,6 +42,7 @@ from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features
 from covaria.tables.encoding import encoded
 from covaria.tables.reading import aligned
+from covaria.tables.sampling import at_hand
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +68,7 @@ def assess(
     clusters: object = None,
     task: str = "auto",
     missing_target: str = "refuse",
+    rows: int | None = None,
     alternative: str | None = None,
     validity: str = "conservative",
     correction: str = "bh",
@@ -89,7 +91,9 @@ def assess(
     Parameters
     ----------
     X, y
-        Any dataframe or array and its target; or a dataframe and the name of its target column.
+        Any dataframe or array and its target; or a dataframe and the name of its target column. Or
+        the path of a Parquet or Arrow file or folder, a pyarrow dataset, a lazy frame of polars or
+        a DuckDB relation, of which as many rows are drawn as memory allows.
     learner
         "auto" chooses the best of several for y and for each feature, by cross-validation. Or a
         name (`covaria.learners.LEARNERS`), a learner value such as `Boosting(trees=200)`, or any
@@ -118,6 +122,8 @@ def assess(
         "auto": text, booleans and two-valued targets are classes, other numbers are numbers.
     missing_target
         "drop" leaves out rows without a target, with a note; "refuse" names them.
+    rows
+        Test a random sample of so many rows of a table that has its target in it.
     alternative
         None: GCM two-sided, gains "greater"; or "two-sided", "greater", "less" for all.
     validity
@@ -398,6 +404,7 @@ def prepare(
     clusters: object = None,
     task: str = "auto",
     missing_target: str = "refuse",
+    rows: int | None = None,
     predictions: Mapping[str, object] | None = None,
     n_jobs: int = 1,
     **choices: Any,
@@ -407,18 +414,22 @@ def prepare(
     asked = {"learner": learner, "methods": methods, "paper": paper, "groups": groups,
              "features": plain_all(features), "sample_weight": sample_weight,
              "clusters": clusters, "task": task, "missing_target": missing_target,
-             "predictions": predictions}  # fmt: skip
+             "rows": rows, "predictions": predictions}  # fmt: skip
     settings = {name: plain(value) for name, value in (defaults() | asked | choices).items()}
     chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
     finds_groups = isinstance(groups, str) and groups == "auto"
     named = None if finds_groups else cast("Mapping[str, Sequence[str]] | None", groups)
+    X, said = at_hand(X, rows, choices.get("seed", 0))
+    if said:
+        _check_sampled(y=y, sample_weight=sample_weight, clusters=clusters, predictions=predictions)
     data = Dataset.from_table(
         X, y, groups=named, sample_weight=sample_weight, clusters=clusters, task=task,
         copies=not paper,  # it counted them
         keep_frame=any(wants),
         missing_target=missing_target,
     )  # fmt: skip
+    data = replace(data, notes=(*said, *data.notes))
     options = Options(**choices)
     if paper:
         options = options.as_in_the_paper()
@@ -434,6 +445,16 @@ def prepare(
         job = _without_fits(job, given, is_default=_is_default(methods))
     _check(job)
     return replace(job, seconds=time.perf_counter() - start, settings=settings)
+
+
+def _check_sampled(**beside: object) -> None:
+    """Raise where something beside a table has all of its rows, and the table some."""
+    for name, value in beside.items():
+        if value is not None and not isinstance(value, str):
+            raise InputError(
+                f"A sample of the table's rows is drawn, and {name} lies beside it. Put it into "
+                "the table and give the name of its column."
+            )
 
 
 def _is_default(methods: object) -> bool:
