@@ -41,6 +41,7 @@ from covaria.results.grouping import clusters as clusters_of
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features
 from covaria.tables.encoding import encoded
+from covaria.tables.formulas import Formula, is_formula, read_formula
 from covaria.tables.reading import aligned
 from covaria.tables.sampling import at_hand
 
@@ -93,7 +94,8 @@ def assess(
     X, y
         Any dataframe or array and its target; or a dataframe and the name of its target column. Or
         the path of a Parquet or Arrow file or folder, a pyarrow dataset, a lazy frame of polars or
-        a DuckDB relation, of which as many rows are drawn as memory allows.
+        a DuckDB relation, of which as many rows are drawn as memory allows. Or a formula and its
+        table, "price ~ rooms + C(kind) | city": what stands behind | is given, not tested.
     learner
         "auto" chooses the best of several for y and for each feature, by cross-validation. Or a
         name (`covaria.learners.LEARNERS`), a learner value such as `Boosting(trees=200)`, or any
@@ -420,7 +422,11 @@ def prepare(
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
     finds_groups = isinstance(groups, str) and groups == "auto"
     named = None if finds_groups else cast("Mapping[str, Sequence[str]] | None", groups)
+    formula, X, y = (X, y, None) if is_formula(X) else (None, X, y)
     X, said = at_hand(X, rows, choices.get("seed", 0))
+    if formula is not None:
+        asked_for = read_formula(str(formula), X, (sample_weight, clusters))
+        X, y, named, features = _by_formula(asked_for, named, features)
     if said:
         _check_sampled(y=y, sample_weight=sample_weight, clusters=clusters, predictions=predictions)
     data = Dataset.from_table(
@@ -445,6 +451,18 @@ def prepare(
         job = _without_fits(job, given, is_default=_is_default(methods))
     _check(job)
     return replace(job, seconds=time.perf_counter() - start, settings=settings)
+
+
+def _by_formula(
+    formula: Formula, groups: Mapping[str, Sequence[str]] | None, features: Sequence[str] | None
+) -> tuple[object, str, Mapping[str, Sequence[str]] | None, Sequence[str] | None]:
+    """Return table, target, groups and features as a formula and the options say together."""
+    if features is not None:
+        raise InputError(
+            "A formula says what is tested: put what is not behind |, and leave out features."
+        )
+    together = {**(groups or {}), **formula.groups}
+    return formula.table, formula.target, together or None, formula.features
 
 
 def _check_sampled(**beside: object) -> None:
