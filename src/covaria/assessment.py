@@ -29,17 +29,20 @@ from covaria.methods import (
     get_methods,
 )
 from covaria.nuisance.given import Elsewhere, Given
+from covaria.nuisance.memory import Memory
 from covaria.nuisance.plan import Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.splits import make_splits
 from covaria.options.checks import jobs, plain, plain_all, reporter, truth
 from covaria.options.familiar import knows_its_options
-from covaria.results.conclusion import Options, conclude, select_without_test
+from covaria.results.conclusion import Chosen, Options, conclude, select_without_test
 from covaria.results.grouping import as_one, as_table, clusters_of, similarity, visited_down
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features
 from covaria.tables.encoding import encoded
+from covaria.tables.formulas import Formula, is_formula, read_formula
 from covaria.tables.reading import aligned
+from covaria.tables.sampling import at_hand
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,6 +68,7 @@ def assess(
     clusters: object = None,
     task: str = "auto",
     missing_target: str = "refuse",
+    rows: int | None = None,
     alternative: str | None = None,
     validity: str = "conservative",
     correction: str = "bh",
@@ -87,7 +91,10 @@ def assess(
     Parameters
     ----------
     X
-        The features, and columns that others name: any dataframe or array.
+        The features, and columns that others name: any dataframe or array. Or the path of a
+        Parquet or Arrow file or folder, a pyarrow dataset, a lazy frame of polars or a DuckDB
+        relation, of which as many rows are drawn as memory allows. Or a formula, with its table as
+        y, "price ~ rooms + C(kind) | city": what stands behind | is given, not tested.
     y
         The target: an array, or the name of its column in X.
     learner
@@ -120,6 +127,8 @@ def assess(
         "auto": text, booleans and two-valued targets are classes, other numbers are numbers.
     missing_target
         "drop" leaves out rows without a target, with a note; "refuse" names them.
+    rows
+        Test a random sample of so many rows of a table that has its target in it.
     alternative
         None: GCM two-sided, gains "greater"; or "two-sided", "greater", "less" for all.
     validity
@@ -172,7 +181,7 @@ def assess(
     """
     settings = {name: value for name, value in locals().items() if name != "progress"}
     progress = reporter(progress)
-    job = prepare(**settings)
+    job = replace(prepare(**settings), memory=Memory())
     with watched(progress) as reported:
         return job.run(reported)
 
@@ -202,6 +211,8 @@ class Job:
     asked: tuple[str, ...] | None = None  # the features to test, None for all
     given: Given | None = None  # predictions made elsewhere
     finds_groups: bool = False  # groups="auto"
+    memory: Memory | None = field(default=None, compare=False, repr=False)
+    chosen: Mapping[str, Chosen] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def encoded(self) -> Dataset:
@@ -239,14 +250,23 @@ class Job:
             shared_randomness=self.options.shared_randomness,
             extrapolate=self.options.extrapolate in (True, "auto") and not self.options.in_sample,
             given=self.given,
+            memory=self.memory,
         )
 
-    def run(self, progress: Progress | None = None, executor: Executor | None = None) -> Result:
-        """Return the result, with what every stage cost; an executor fits in other places."""
+    def run(
+        self,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
+        spent: Ledger | None = None,
+    ) -> Result:
+        """Return the result, with what every stage cost; an executor fits in other places.
+
+        What a run before has `spent` is part of the cost.
+        """
         if executor is None and self.n_jobs != 1:
             with closing(self.processes()) as beside:
-                return self.run(progress, beside)
-        ledger = Ledger()
+                return self.run(progress, beside, spent)
+        ledger = Ledger() if spent is None else Ledger(dict(spent.rows))
         with ledger.stage("prepare"):
             ledger.charge("checking the table", "", 0, self.seconds)
         with ledger.stage("plan"):
@@ -266,9 +286,7 @@ class Job:
         ledger = plan.ledger or Ledger()
         with one_thread():  # the same bits on any number of cores
             with ledger.stage("select without a test"):
-                chosen = select_without_test(self.methods, self.data, self.options.seed, self.names)
-                for name, one in chosen.items():
-                    ledger.charge(name, "", 0, one.seconds)
+                chosen = self._chosen(ledger)
             with ledger.stage("diagnose"):
                 checked = self.options.check and not self.options.in_sample
                 left = leftover(plan, fitted[0]) if checked else None
@@ -278,7 +296,53 @@ class Job:
                 with ledger.stage("test groups"):
                     result = replace(result, groups=self._groups(plan, fitted[0], result))
         about = replace(result.about, models=ledger.models)
-        return replace(result, about=about, cost=ledger.table(), settings=self.settings)
+        again = None
+        if self.memory is not None and not self.memory.is_full:
+            again = _Again(replace(self, chosen=chosen), ledger)
+        return replace(
+            result, about=about, cost=ledger.table(), settings=self.settings, again=again
+        )
+
+    def _chosen(self, ledger: Ledger) -> dict[str, Chosen]:
+        """Return what each chooser chose, now or in the run that is extended."""
+        new = [method for method in self.methods if method.name not in self.chosen]
+        fresh = choose(new, self.data, self.options.seed, self.names)
+        for name, one in fresh.items():
+            ledger.charge(name, "", 0, one.seconds)
+        return {**self.chosen, **fresh}
+
+    def extended(self, methods: Sequence[str], features: Sequence[str]) -> Job:
+        """Return the job with more methods or features, or raise where it has them already."""
+        names = [method.name for method in self.methods]
+        more = get_methods([*names, *methods], **self._kinds) if methods else self.methods
+        asked = self._asked_too(features)
+        if len(more) == len(names) and asked == self.asked:
+            raise InputError("extend names nothing that the result has not. Name other methods.")
+        settings = {**self.settings, "methods": [method.name for method in more],
+                    "features": None if asked is None else list(asked)}  # fmt: skip
+        # Choosers look at all features, and say of the tested ones.
+        chosen = self.chosen if asked == self.asked else {}
+        job = replace(self, methods=more, asked=asked, settings=settings, chosen=chosen)
+        _check(job)
+        return job
+
+    @property
+    def _kinds(self) -> dict[str, Any]:
+        options = self.options
+        return {
+            "validity": options.validity,
+            "paper": options.paper,
+            "in_sample": options.in_sample,
+        }
+
+    def _asked_too(self, features: Sequence[str]) -> tuple[str, ...] | None:
+        """Return the features to test where some more are named."""
+        if self.given is not None:
+            raise InputError("predictions=… cannot be extended. Call assess with all of them.")
+        if not features or self.asked is None:
+            return self.asked
+        new = named_features(features, self.data, self.settings.get("groups"))
+        return tuple(name for name in self.data.names if name in {*self.asked, *new})
 
     def _groups(self, plan: Plan, residuals: Residuals, result: Result) -> pd.DataFrame:
         """Return the sets of features that explain each other, tested from the largest down."""
@@ -317,6 +381,22 @@ class Job:
         return float(table["p_value"].to_numpy()[table.index == data.names[min(members)]][0])
 
 
+@dataclass(frozen=True)
+class _Again:
+    """What a result needs to be extended; it is of this process, and no file nor other has it."""
+
+    job: Job
+    ledger: Ledger
+
+    def __call__(self, methods: Sequence[str], features: Sequence[str]) -> Result:
+        job = self.job.extended(methods, features)
+        with watched(reporter(None)) as reported:
+            return job.run(reported, spent=self.ledger)
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
 def _decides(methods: Sequence[AnyMethod]) -> str:
     """Return the name of the test that decides: a combination, else the first test."""
     tests = [m for m in methods if isinstance(m, (Method, Combination))]
@@ -337,6 +417,7 @@ def prepare(
     clusters: object = None,
     task: str = "auto",
     missing_target: str = "refuse",
+    rows: int | None = None,
     predictions: Mapping[str, object] | None = None,
     n_jobs: int = 1,
     **choices: Any,
@@ -346,18 +427,26 @@ def prepare(
     asked = {"learner": learner, "methods": methods, "paper": paper, "groups": groups,
              "features": plain_all(features), "sample_weight": sample_weight,
              "clusters": clusters, "task": task, "missing_target": missing_target,
-             "predictions": predictions}  # fmt: skip
+             "rows": rows, "predictions": predictions}  # fmt: skip
     settings = {name: plain(value) for name, value in (defaults() | asked | choices).items()}
     chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
     finds_groups = isinstance(groups, str) and groups == "auto"
     named = None if finds_groups else cast("Mapping[str, Sequence[str]] | None", groups)
+    formula, X, y = (X, y, None) if is_formula(X) else (None, X, y)
+    X, said = at_hand(X, rows, choices.get("seed", 0))
+    if formula is not None:
+        asked_for = read_formula(str(formula), X, (sample_weight, clusters))
+        X, y, named, features = _by_formula(asked_for, named, features)
+    if said:
+        _check_sampled(y=y, sample_weight=sample_weight, clusters=clusters, predictions=predictions)
     data = Dataset.from_table(
         X, y, groups=named, sample_weight=sample_weight, clusters=clusters, task=task,
         copies=not paper,  # it counted them
         keep_frame=any(wants),
         missing_target=missing_target,
     )  # fmt: skip
+    data = replace(data, notes=(*said, *data.notes))
     options = Options(**choices)
     if paper:
         options = options.as_in_the_paper()
@@ -373,6 +462,28 @@ def prepare(
         job = _without_fits(job, given, is_default=_is_default(methods))
     _check(job)
     return replace(job, seconds=time.perf_counter() - start, settings=settings)
+
+
+def _by_formula(
+    formula: Formula, groups: Mapping[str, Sequence[str]] | None, features: Sequence[str] | None
+) -> tuple[object, str, Mapping[str, Sequence[str]] | None, Sequence[str] | None]:
+    """Return table, target, groups and features as a formula and the options say together."""
+    if features is not None:
+        raise InputError(
+            "A formula says what is tested: put what is not behind |, and leave out features."
+        )
+    together = {**(groups or {}), **formula.groups}
+    return formula.table, formula.target, together or None, formula.features
+
+
+def _check_sampled(**beside: object) -> None:
+    """Raise where something beside a table has all of its rows, and the table some."""
+    for name, value in beside.items():
+        if value is not None and not isinstance(value, str):
+            raise InputError(
+                f"A sample of the table's rows is drawn, and {name} lies beside it. Put it into "
+                "the table and give the name of its column."
+            )
 
 
 def _is_default(methods: object) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,6 +124,24 @@ class Shelf(dict[object, tuple[Any, ...]]):
         return Shelf, ()
 
 
+# What is kept of a task: its outcome, or predictions along a path of learners.
+Kept = Outcome | list[Array]
+
+
+class Remembers(Protocol):
+    """What was found in a run before, by one learner and task (`nuisance/memory.py`)."""
+
+    is_full: bool
+
+    def known(self, plan: Plan, counts: tuple[int, ...] = ()) -> dict[Task, Kept]:
+        """Return what is known of a plan's tasks."""
+        ...
+
+    def keep(self, plan: Plan, found: Mapping[Task, Kept], counts: tuple[int, ...] = ()) -> None:
+        """Keep what came of tasks."""
+        ...
+
+
 @dataclass(frozen=True)
 class Plan:
     """All that is to be fitted: the data, the folds, the learner and what the methods need.
@@ -133,7 +151,8 @@ class Plan:
     that serve in the place of the one named; `full` is a model of y on all columns that was fitted
     elsewhere, `given` are predictions that were made elsewhere. What is fitted is charged to the
     `ledger`, under the plan's `purpose`. The `executor` says where; without one it is here. The
-    `shelf` is of all plans made from this one.
+    `shelf` is of all plans made from this one. What a `memory` has of a run before is not fitted
+    again.
     """
 
     data: Dataset
@@ -156,6 +175,7 @@ class Plan:
     shelf: Shelf = field(default_factory=lambda: Shelf(), compare=False, repr=False)
     executor: Executor | None = field(default=None, compare=False, repr=False)
     given: Given | None = field(default=None, compare=False, repr=False)
+    memory: Remembers | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def tasks(self) -> list[Task]:
