@@ -78,7 +78,7 @@ def assess(
     extrapolate: str | bool = "auto",
     effect: str | None = None,
     predictions: Mapping[str, object] | None = None,
-    shared_randomness: bool = True,
+    shared_randomness: bool | None = None,
     seed: int = 0,
     n_jobs: int = 1,
     progress: Progress | bool | None = None,
@@ -101,7 +101,8 @@ def assess(
         5 cross-fits in five folds; 0.33 holds out a third; "none" tests in sample; or a
         scikit-learn splitter, or a list of (train, test) row numbers, which share no row.
     paper
-        The paper's mode: in sample, two-sided, raw p < .05, one permutation.
+        The paper's mode: in sample, two-sided, raw p < .05, one permutation, new random draws for
+        every model.
     groups
         {"place": ["lat", "lon"]}: several columns tested as one feature. "auto" tests features that
         explain each other together as well, and their parts as far as the data allow:
@@ -146,7 +147,7 @@ def assess(
     shared_randomness
         Whether models of a fold share their random draws (bags of rows, starting weights), so that
         only columns tell them apart. False draws anew for every model, as R's gbm and the paper
-        do: slower, and gains have more noise.
+        do: slower, and gains have more noise. None shares them, but for the paper's mode.
     seed, n_jobs, progress
         Same seed, same numbers, for any number of processes; a function of (done, total). Without
         one a terminal or a notebook shows a bar; False shows none.
@@ -225,7 +226,7 @@ class Job:
             progress=_continued(progress, repeat, self.options.repeats),
             ledger=ledger,
             executor=executor,
-            shared_randomness=self.options.shared_randomness,
+            shared_randomness=self.options.shares_draws,
             extrapolate=self.options.extrapolate in (True, "auto") and not self.options.in_sample,
             given=self.given,
         )
