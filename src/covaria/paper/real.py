@@ -6,6 +6,7 @@ from functools import partial
 
 from covaria.nuisance.plan import Progress
 from covaria.paper import statements as real_items
+from covaria.paper.captions import CAPTIONS
 from covaria.paper.published import published
 from covaria.paper.registry import Claim, Figure, Made, add
 from covaria.paper.run import Run
@@ -24,11 +25,19 @@ def make(name: str, run: Run) -> Made:
     is_local = run.dask is not None and run.results is None
     return Made(
         table=item.frame,
-        claims=[Claim(name, *verdict) for verdict in item.verdicts],
+        claims=_claims(name, item),
         draw=partial(plots.selection_rates, item.frame) if item.is_figure else None,
         runs=item.draws,
         notes=(*item.notes, LOCAL) if is_local else item.notes,
     )
+
+
+def _claims(name: str, item: real_items.Item) -> list[Claim]:
+    section = published(name).section
+    return [
+        Claim(name, said.text, said.numbers, said.verdict, f"{name}-{at}", said.quote, section)
+        for at, said in enumerate(item.said, start=1)
+    ]
 
 
 def _found(name: str, run: Run) -> real_items.Frames:
@@ -57,4 +66,5 @@ def _progress(name: str, run: Run) -> Progress | None:
 
 
 for _name, _about in real_items.ITEMS.items():
-    add(Figure(_name, _about, partial(make, _name), simulated=False))
+    _caption = CAPTIONS.get(_name, "")
+    add(Figure(_name, _about, partial(make, _name), simulated=False, caption=_caption))
