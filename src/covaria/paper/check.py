@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from covaria.paper.whole import make_all, whole_page
 from covaria.randomness import stream
 from covaria.studies.grid import Grid, read_grid
 from covaria.studies.results import Study
-from covaria.studies.store import COLUMNS
+from covaria.studies.store import COLUMNS, Row
 from covaria.studies.task import Work, run_task
 
 if TYPE_CHECKING:
@@ -120,16 +120,14 @@ def again(results: Path, task: Stored) -> str:
     return _difference(now, old.set_index("method"))
 
 
-def _table(
-    key: dict[str, object], option: str, rows: tuple[tuple[object, ...], ...]
-) -> pd.DataFrame:
+def _table(key: Mapping[str, object], option: str, rows: Sequence[Row]) -> pd.DataFrame:
+    """Return the rows of a task as a study has them."""
     import pandas as pd
 
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
     before = {**key, "options": option}
-    for at, name in enumerate(DRAW[:5]):
-        table.insert(at, name, before[name])
-    return table
+    names = [name for name in DRAW if name in before]
+    first = [before[name] for name in names]
+    return pd.DataFrame([(*first, *row) for row in rows], columns=[*names, *COLUMNS])
 
 
 def _difference(now: pd.DataFrame, old: pd.DataFrame) -> str:

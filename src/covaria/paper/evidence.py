@@ -165,11 +165,12 @@ class Evidence:
         """Claim that a metric rises along a parameter: its slope over the values' ranks."""
         runs = _part(self.runs, where)
         own = runs[runs["method"] == method]
-        rank = own[over].map({value: float(at) for at, value in enumerate(values)}).to_numpy()
+        places = {value: float(at) for at, value in enumerate(values)}
+        rank = own[over].map(places).to_numpy(dtype=np.float64)
         if len(own) < 3 or np.ptp(rank) == 0:
             self.pass_over()
             return
-        slope, error = _slope(rank, own[metric].to_numpy(dtype=float))
+        slope, error = _slope(np.asarray(rank), own[metric].to_numpy(dtype=np.float64))
         along = [number(self.mean(metric, method, **where, **{over: v})) for v in values]
         self.add(
             f"{SHOWN[method]}'s {_named(metric)} rises gradually with {over}{named} (trend over "

@@ -47,22 +47,25 @@ SMOKE = 20
 PICTURES = "reproduction"
 Made_ = Mapping[str, Mapping[str, Made]]
 
+MEANINGS = {
+    Verdict.HELD: "as claimed, by two Monte-Carlo standard errors (after ±)",
+    Verdict.NOT_HELD: "missed by as much",
+    Verdict.UNDECIDED: "within two standard errors, or too few runs to have one",
+    Verdict.NOT_STATED: "it hinges on what the paper does not give: another β in (e) and (f) gives "
+    "the claim, or how networks and two boosters of the tables were run is not told",
+    Verdict.OTHER: "not the paper's table (another snapshot of Airbnb), or times of our programs "
+    "rather than R's",
+}
 INTRO = """
 What the paper says of its theory, its simulations and its tables, a claim a line, beside what we
 find. Every claim has an id, the paper's sentence, how it is judged and the numbers. The verdicts:
-
-| | verdict | when |
-| --- | --- | --- |
-| ✓ | held | as claimed, by two Monte-Carlo standard errors (after ±) |
-| ✗ | not held | missed by as much |
-| ~ | undecided | within two standard errors, or too few runs to have one |
-| ? | not stated | it hinges on a setting the paper does not give (β in (e) and (f), how networks and two boosters were run): another value gives the claim, or none that was stated does |
-| ○ | other data or engine | not the paper's table (another snapshot of Airbnb), or times of our programs rather than R's |
-
-Differences are those of methods on the same rows, or over draws of the folds of a real table. Limits
-such as "at most .50" are our reading of words such as low: the paper gives no number. "Always" and
-"consistently" are judged at every value of the parameter, "gradually" by a trend over all runs, and
-"similar" on every metric. Each claim is judged alone. Columns:
+"""
+RULES = """
+Differences are those of methods on the same rows, or over draws of the folds of a real table.
+Limits such as "at most .50" are our reading of words such as low: the paper gives no number.
+"Always" and "consistently" are judged at every value of the parameter, "gradually" by a trend over
+all runs, and "similar" on every metric. Each claim is judged alone; a column of fewer than 20 runs
+is a smoke test, and `covaria paper … --mode default` goes on from a store. Columns:
 """
 
 
@@ -75,7 +78,9 @@ def page(
     """
     lines = ["# Reproduction", "", f"Written by `{command}` from stored results; do not edit.", ""]
     lines += [lead, ""] if lead else []
-    lines += ["## How claims are judged", INTRO]
+    lines += ["## How claims are judged", INTRO, "| | verdict | when |", "| --- | --- | --- |"]
+    lines += [f"| {SYMBOLS[v]} | {v} | {when} |" for v, when in MEANINGS.items()]
+    lines.append(RULES)
     lines += [f"- **{MODE_NAMES[mode]}**: {MODES_ABOUT[mode]}." for mode in made]
     lines += ["", "## All claims", "", *_grid(made, known), ""]
     for name in _names(made, known):
@@ -93,7 +98,8 @@ def _grid(made: Made_, known: Mapping[str, Figure]) -> Iterator[str]:
     yield "| | " + " | ".join(MODE_NAMES[mode] for mode in modes) + " |"
     yield "| --- |" + " --- |" * len(modes)
     for name in _names(made, known):
-        cells = [_symbols(made[mode].get(name)) for mode in modes]
+        ids = _ids([of[name] for of in made.values() if name in of])
+        cells = [_symbols(made[mode].get(name), ids) for mode in modes]
         yield f"| [{name}](#{name}) | " + " | ".join(cells) + " |"
     counts = [
         Counter(c.verdict for one in made[mode].values() for c in one.claims) for mode in modes
@@ -104,8 +110,17 @@ def _grid(made: Made_, known: Mapping[str, Figure]) -> Iterator[str]:
     yield "| claims | " + " | ".join(str(sum(count.values())) for count in counts) + " |"
 
 
-def _symbols(made: Made | None) -> str:
-    return "" if made is None else "".join(SYMBOLS[claim.verdict] for claim in made.claims)
+def _ids(made: Sequence[Made]) -> list[str]:
+    """Return the ids of all claims of a figure, in order."""
+    return sorted({claim.id for one in made for claim in one.claims}, key=_order)
+
+
+def _symbols(made: Made | None, ids: Sequence[str]) -> str:
+    """Return a symbol a claim, a dot for one that a mode has not."""
+    if made is None:
+        return ""
+    by_id = {claim.id: SYMBOLS[claim.verdict] for claim in made.claims}
+    return "".join(by_id.get(at, "·") for at in ids)
 
 
 def _figure(name: str, made: Made_, figure: Figure, pictures: str) -> Iterator[str]:

@@ -96,7 +96,8 @@ _ALL = (
         claims=(
             Claim(
                 "GCM finds latitude, longitude and minimum nights with every learner",
-                quote="GCM consistently identifying the significant variables in predicting listing price, such as latitude, longitude, and minimum_nights",
+                quote="GCM consistently identifying the significant variables in predicting "
+                "listing price, such as latitude, longitude, and minimum_nights",
                 features=("latitude", "longitude", "minimum_nights"),
                 methods=("gcm",),
             ),
@@ -114,8 +115,8 @@ _ALL = (
         "GCM achieves slightly lower mean squared prediction error than LOCO under GBM "
         "and neural network",
         steady="Compared with LOCO, GCM exhibits more stable selection",
-        insignificant="with same or higher frequencies for important variables and lower frequencies "
-        "for insignificant variables",
+        insignificant="with same or higher frequencies for important variables and lower "
+        "frequencies for insignificant variables",
         figure="fig9",
         dataset="social_media",
         title="Social media and productivity",
@@ -129,7 +130,9 @@ _ALL = (
         claims=(
             Claim(
                 "both find social media, study and sleep hours and notifications, always",
-                quote="both GCM and LOCO select social media hours, study hours, sleep hours, and the number of notifications per day consistently across learners",
+                quote="both GCM and LOCO select social media hours, study hours, sleep "
+                "hours, and the number of notifications per day consistently across "
+                "learners",
                 features=(
                     "social_media_hours",
                     "study_hours",
@@ -156,7 +159,8 @@ _ALL = (
         claims=(
             Claim(
                 "GCM finds alcohol, sulphates and volatile acidity with every learner",
-                quote="GCM consistently identifies key predictors such as alcohol, sulphates, and volatile acidity",
+                quote="GCM consistently identifies key predictors such as alcohol, "
+                "sulphates, and volatile acidity",
                 features=("alcohol", "sulphates", "volatile acidity"),
                 methods=("gcm",),
             ),
@@ -185,7 +189,8 @@ _ALL = (
             ),
             Claim(
                 "with boosting GCM but not LOCO finds dis, tax and ptratio",
-                quote="other moderately significant features selected by GCM but not LOCO … dis, tax, ptratio",
+                quote="other moderately significant features selected by GCM but not LOCO … "
+                "dis, tax, ptratio",
                 features=("dis", "tax", "ptratio"),
                 methods=("gcm",),
                 learners=("GBM",),
@@ -212,7 +217,8 @@ _ALL = (
         claims=(
             Claim(
                 "shucked weight and shell weight are found, by both with every learner",
-                quote="Weight-related variables, such as Shucked Weight and Shell Weight, are selected most consistently",
+                quote="Weight-related variables, such as Shucked Weight and Shell Weight, "
+                "are selected most consistently",
                 features=("Shucked Weight", "Shell Weight"),
             ),
         ),
@@ -244,7 +250,8 @@ _ALL = (
             ),
             Claim(
                 "GCM finds TIT, TEY and CDP, in addition to what LOCO finds",
-                quote="GCM tends to select additional operating variables such as TIT, TEY, and CDP",
+                quote="GCM tends to select additional operating variables such as TIT, TEY, "
+                "and CDP",
                 features=("TIT", "TEY", "CDP"),
                 methods=("gcm",),
                 not_by=("loco",),

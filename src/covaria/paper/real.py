@@ -7,7 +7,7 @@ from functools import partial
 from covaria.nuisance.plan import Progress
 from covaria.paper import statements as real_items
 from covaria.paper.captions import CAPTIONS
-from covaria.paper.published import published
+from covaria.paper.published import SHOWN, published
 from covaria.paper.registry import Claim, Figure, Made, add
 from covaria.paper.run import Run
 from covaria.studies.runner import Standing
@@ -22,11 +22,12 @@ def make(name: str, run: Run) -> Made:
     from covaria import plots
 
     item = real_items.item(name, run.mode, _found(name, run))
+    named = item.frame.assign(method=item.frame["method"].map(lambda m: SHOWN.get(m, m)))
     is_local = run.dask is not None and run.results is None
     return Made(
         table=item.frame,
         claims=_claims(name, item),
-        draw=partial(plots.selection_rates, item.frame) if item.is_figure else None,
+        draw=partial(plots.selection_rates, named) if item.is_figure else None,
         runs=item.draws,
         notes=(*item.notes, LOCAL) if is_local else item.notes,
     )

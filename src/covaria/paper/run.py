@@ -183,9 +183,9 @@ def _warned(found: Study) -> pd.DataFrame:
     if not warned.any():
         return features
     keys = [c for c in (*CELL, "method", "feature") if c in features]
-    shares = table.assign(
-        warned=warned.astype(float), unwarned=(table["selected"].astype(bool) & ~warned).astype(float)
-    ).groupby(keys, sort=False)[["warned", "unwarned"]].mean()  # fmt: skip
+    silent = table["selected"].astype(bool) & ~warned
+    both = table.assign(warned=warned.astype(float), unwarned=silent.astype(float))
+    shares = both.groupby(keys, sort=False)[["warned", "unwarned"]].mean()
     return features.merge(shares.reset_index(), how="left", on=keys)
 
 
@@ -232,7 +232,9 @@ def in_its_place(default: Results, rivals: Results) -> Results:
     def placed(own: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
         both = own[own["method"] == DECIDES].assign(method="gcm")
         copies = [both[both["scenario"] == s].assign(learner=name) for s, name in learners]
-        return pd.concat([*copies, others[others["method"] != "gcm"]], ignore_index=True)
+        left = others[others["method"] != "gcm"]
+        found: pd.DataFrame = pd.concat([*copies, left], ignore_index=True)
+        return found
 
     many = default.runs["repeat"].max()
     beside = rivals.runs[rivals.runs["repeat"] <= many]

@@ -46,7 +46,7 @@ def _of(features: pd.DataFrame, method: str, part: str, label: str = "") -> pd.D
     return own[[OVER]].assign(
         part=part, label=label or own["learner"].str.split("(").str[0], share=share, runs=runs,
         se=np.sqrt(share * (1 - share) / runs),
-        unwarned=own["unwarned"] if "unwarned" in own else np.nan,
+        unwarned=own.get("unwarned", np.nan),
     )  # fmt: skip
 
 

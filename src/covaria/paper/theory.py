@@ -175,7 +175,7 @@ def _theorem_4() -> Said:
     ]  # fmt: skip
     return (
         "3.2", "Theorem 4: Therefore under Assumption (A), e(GCM, LOCO) > 1",
-        "e(GCM, LOCO) > 1 wherever (A) holds ((b)'s curves at four noises); it is equivalent to (A)",
+        "e(GCM, LOCO) > 1 wherever (A) holds ((b)'s curves at four noises), and only there",
         f"the two agree in {sum(agree)} of {len(agree)} cases",
         decided(sum(agree) - len(agree), strict=False),
     )  # fmt: skip
@@ -193,7 +193,7 @@ def _example_2() -> Said:
     found = {power: theorems.odd_power(power) for power in (3, 5, 7)}
     limits = ", ".join(f"{v['are_all_noise']:.3f} (p = {k})" for k, v in found.items())
     return (
-        "3.2", "Example 2: Thus, (3.1) > (3.2), and e(GCM, LOCO) > 1 up to the Sterling approximation",
+        "3.2", "Example 2: Thus, (3.1) > (3.2), and e > 1 up to the Sterling approximation",
         "(A) holds for odd powers at every noise",
         f"e as the noise grows: {limits}; (A) fails above σ/sd(f) = "
         f"{found[5]['fails_above']:.1f} at p = 5. Printed 2^(5p+1) should be 2^(3p+1)",

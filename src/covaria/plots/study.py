@@ -50,8 +50,8 @@ def p_value_panels(parts: Mapping[str, pd.DataFrame], *, alpha: float = 0.05) ->
         ax.axhline(alpha, color="#B00020", lw=1, ls="--")
         if "active" in table:
             useful = set(table.loc[table["active"].astype(bool), "feature"])
-            for at in (k for k, name in enumerate(names) if name in useful):
-                ax.axvspan(at - 0.5, at + 0.5, color="0.93", lw=0, zorder=0)
+            for place in (k for k, name in enumerate(names) if name in useful):
+                ax.axvspan(place - 0.5, place + 0.5, color="0.93", lw=0, zorder=0)
         ax.set_xticks(np.arange(len(names))[::2], names[::2], fontsize=7)
         ax.set_ylim(-0.03, 1.3)
         ax.set_yticks([0, 0.25, 0.5, 0.75, 1])
@@ -91,7 +91,7 @@ def metric_panels(
 
 def _bars(ax: Axes, own: pd.DataFrame, methods: Sequence[str], metric: str) -> None:
     """Draw a bar a method with its sd, inside what the metric can be."""
-    shown = own.reindex(methods)
+    shown = own.reindex(list(methods))
     mean, sd = shown["mean"].to_numpy(), shown["sd"].fillna(0).to_numpy()
     colours = [COLOURS[k % len(COLOURS)] for k in range(len(methods))]
     if metric == "seconds":
@@ -198,6 +198,8 @@ def shares_over(
     for ax, part in zip(axes.flat, parts, strict=True):
         for k, label in enumerate(labels):
             own = table[(table["part"] == part) & (table["label"] == label)].sort_values(over)
+            if own.empty:
+                continue
             ax.errorbar(
                 [values.index(v) for v in own[over]], own["share"], yerr=own["se"], ms=4, lw=1.2,
                 marker=MARKS[k % len(MARKS)], color=COLOURS[k % len(COLOURS)], label=label,
@@ -207,8 +209,8 @@ def shares_over(
         ax.set_ylim(-0.03, 1.05)
         ax.set_title(part, fontsize=10)
         ax.set_xlabel(over)
+        ax.legend(frameon=False, fontsize=8, loc="upper left")
     axes.flat[0].set_ylabel(ylabel)
-    axes.flat[0].legend(frameon=False, fontsize=8, loc="upper left")
     first: Axes = axes.flat[0]
     figure = first.get_figure(root=True)
     assert figure is not None

@@ -78,13 +78,13 @@ def _rows(work: Work, seed: int) -> tuple[Row, ...]:
     seconds: Mapping[str, float] = result.about.seconds
     table, warned = result.table, _warned(result)
     numbers = {name: table[name].tolist() for name in NUMBERS}
+    selected, status = table["selected"].tolist(), table["status"].tolist()
     rows = []
     for i, (method, feature) in enumerate(zip(table["method"], table["feature"], strict=True)):
         values = [_plain(numbers[name][i]) for name in NUMBERS]
         matters = None if active is None else int(feature in active)
-        chosen = int(table["selected"].iat[i])
-        status = _status(table["status"].iat[i], warned.get(feature, ()))
-        rows.append((method, feature, matters, *values, chosen, status, seconds[method]))
+        cell = _status(status[i], warned.get(feature, ()))
+        rows.append((method, feature, matters, *values, int(selected[i]), cell, seconds[method]))
     return tuple(rows)
 
 
