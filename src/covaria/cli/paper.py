@@ -105,10 +105,18 @@ def paper(
                 if not as_json:
                     _say(figure.name, each, found, fast, kept)
             _keep(run, out, results)
+    if name == "all":
+        made |= _shared_instead(run, made)
     if as_json:
         print(json.dumps(_document(made), ensure_ascii=False))
     if name == "all":
         _page(run, page, made, again, quiet=as_json)
+
+
+def _shared_instead(run: Run, made: dict[str, dict[str, Made]]) -> dict[str, dict[str, Made]]:
+    from covaria.paper.whole import shared_instead
+
+    return shared_instead(run, made)
 
 
 def _kept(run: Run, figure: Figure, mode: str, made: Made, picture: str) -> list[int] | None:
@@ -247,10 +255,12 @@ def _say(name: str, mode: str, made: Made, fast: bool, kept: list[int] | None) -
 def _keep(run: Run, out: Path, results: Path | None) -> None:
     """Write the results of what was run as small tables, for `--results` another time."""
     from covaria.paper import statements as real_items
-    from covaria.paper.run import has_fuller, write_results
+    from covaria.paper.run import has_fuller, write_results, write_table
 
     if results is None:
         folder = out / "results"
+        for name, table in run.tables.items():
+            write_table(folder, name, table, run)
         for (study, mode), found in run.known.items():
             if not has_fuller(folder, study, mode, found):
                 write_results(folder, study, mode, found)

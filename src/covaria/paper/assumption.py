@@ -17,7 +17,7 @@ from covaria.efficiencies import theory
 from covaria.efficiencies.formulas import assumption_a
 from covaria.paper.evidence import Evidence, number
 from covaria.paper.registry import Made, decided
-from covaria.paper.run import Run
+from covaria.paper.run import Results, Run
 from covaria.randomness import seed_of, stream
 from covaria.simulation.scenarios import CURVES, scenario
 
@@ -83,11 +83,9 @@ def _errors(repeats: int, seed: int) -> Array:
 
 
 def assumption_figure(run: Run) -> Made:
-    """Return Fig. 2; it needs no store, as a run takes a fraction of a second."""
-    from covaria.paper.run import Results
-
+    """Return Fig. 2."""
     repeats = run.repeats or (FAST if run.fast else REPEATS)
-    table = ratios(repeats, run.seed)
+    table = run.table("fig2", lambda: ratios(repeats, run.seed))
     empty = table.assign(method="")
     e = Evidence("fig2", Results(empty, empty))
     drawn = table[table["noise"] == DRAWN].set_index("feature")
@@ -110,4 +108,4 @@ def assumption_figure(run: Run) -> Made:
         )
     sigma = float(faced["sigma"].iloc[0])
     notes = (f"sigma_eff, boosting's error out of fold, is {sigma:.3g}; the model's noise is .1.",)
-    return Made(table, e.claims, lambda: plots.ratio_bars(table), repeats, notes)
+    return Made(table, e.claims, lambda: plots.ratio_bars(table), int(table["runs"].max()), notes)

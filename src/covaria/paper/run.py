@@ -17,7 +17,7 @@ from covaria.paper.studies import MODES, STUDIES
 from covaria.studies import metrics
 from covaria.studies.metrics import CELL
 from covaria.studies.results import Study
-from covaria.studies.runner import Standing, read_study, run_in_store
+from covaria.studies.runner import Standing, read_study, run_in_store, versions
 from covaria.studies.store import readable
 from covaria.tables.files import read_csv
 from covaria.tables.writing import write_text
@@ -73,6 +73,7 @@ class Run:
     repeats: int | None = None
     known: dict[tuple[str, str], Results] = field(default_factory=dict)
     real: dict[tuple[str, str], dict[str, pd.DataFrame]] = field(default_factory=dict)
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -113,6 +114,17 @@ class Run:
             assert reason is not None
             raise reason
         return joined(found)
+
+    def table(self, name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """Return a small table: as stored in the folder of results, or made now and kept there."""
+        if self.results is not None:
+            path = self.results / f"{name}.csv"
+            if not path.is_file():
+                raise self.missing(name)
+            return read_csv(path, comment="#")
+        if name not in self.tables:
+            self.tables[name] = make()
+        return self.tables[name]
 
     def missing(self, what: str) -> InputError:
         """Return what to say of results that are not in the folder."""
@@ -189,13 +201,11 @@ def _warned(found: Study) -> pd.DataFrame:
     return features.merge(shares.reset_index(), how="left", on=keys)
 
 
-def stamp(versions: Mapping[str, str], seed: int, command: str, seconds: float) -> str:
+def stamp(packages: Mapping[str, str], seed: int, command: str, seconds: float | None) -> str:
     """Return what made results: versions, commit, seed, command and time, as one line."""
-    packages = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return (
-        f"{packages}, commit {commit()}, seed {seed}, {command}; "
-        f"all tasks took {seconds:.0f} s of one process"
-    )
+    named = ", ".join(f"{name} {version}" for name, version in packages.items())
+    took = "" if seconds is None else f"; all tasks took {seconds:.0f} s of one process"
+    return f"{named}, commit {commit()}, seed {seed}, {command}{took}"
 
 
 @cache
@@ -264,6 +274,16 @@ def write_results(folder: Path, study: str, mode: str, found: Results) -> None:
     of = features if found.features["feature"].nunique() <= MOST_FEATURES else None
     if of is not None:
         _write(of, found.features, found.made_by)
+
+
+def write_table(folder: Path, name: str, table: pd.DataFrame, run: Run) -> None:
+    """Write a small table with what made it; a quick one replaces nothing fuller."""
+    path, size = folder / f"{name}.csv", "runs" if "runs" in table else "draws"
+    if path.is_file() and read_csv(path, comment="#")[size].max() > table[size].max():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    flags = (" --fast" if run.fast else "") + (f" --repeats {run.repeats}" if run.repeats else "")
+    _write(path, table, stamp(versions(), run.seed, f"covaria paper {name}{flags}", None))
 
 
 def has_fuller(folder: Path, study: str, mode: str, found: Results) -> bool:

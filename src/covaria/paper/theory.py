@@ -63,7 +63,7 @@ def spreads(draws: int, seed: int = 0) -> pd.DataFrame:
         )
         for at, (method, feature, limit) in enumerate(_limits()):
             sd = float(np.sqrt(n_rows) * found[:, at].std(ddof=1))
-            rows.append({"n_rows": n_rows, "method": method, "feature": feature,
+            rows.append({"n_rows": n_rows, "method": method, "feature": feature, "draws": draws,
                          "ratio": sd / limit, "se": sd / limit / np.sqrt(2 * draws)})  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -296,8 +296,8 @@ def _interactions() -> Said:
 def theory_figure(run: Run) -> Made:
     """Return the picture of Theorems 1 and 2, and the verdicts on all of them."""
     draws = run.repeats or (FAST_DRAWS if run.fast else DRAWS)
-    table = spreads(draws, run.seed)
-    return Made(table, claims(table), lambda: plots.limits(table), draws)
+    table = run.table(NAME, lambda: spreads(draws, run.seed))
+    return Made(table, claims(table), lambda: plots.limits(table), int(table["draws"].max()))
 
 
 add(Figure(NAME, ABOUT[NAME], theory_figure, modes=False, caption=CAPTIONS[NAME]))

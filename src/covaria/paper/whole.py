@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from covaria.errors import InputError
 from covaria.paper import surrogate
+from covaria.paper.beside import left_open, sharing
 from covaria.paper.page import PICTURES, page
 from covaria.paper.registry import Made, figures
 from covaria.paper.run import Run
@@ -33,13 +35,26 @@ def make_all(results: Path, seed: int = 0) -> tuple[Run, dict[str, dict[str, Mad
                 made[mode][figure.name] = figure.make(replace(run, mode=mode))
             except InputError:
                 continue  # what is not stored is left out, and the page shows what is
-    return run, made
+    return run, made | shared_instead(run, made)
+
+
+def shared_instead(run: Run, made: All) -> dict[str, dict[str, Made]]:
+    """Return figures with shared draws, where those of the paper's mode are not stored yet."""
+    found = {}
+    for name, figure in figures().items():
+        if run.results is None or figure.make is None or name in made.get("paper", {name: None}):
+            continue
+        with suppress(InputError):
+            found[name] = figure.make(replace(run, mode="shared"))
+    return {"shared": found} if found else {}
 
 
 def whole_page(run: Run, made: All, command: str = COMMAND) -> str:
     """Return the page, with the story of model (e) first."""
     lead = surrogate.story(run, PICTURES)
-    return page(made, figures(), command, lead=lead, pictures=PICTURES)
+    text = page(made, figures(), command, lead=lead, pictures=PICTURES)
+    beside = [part for part in (sharing(run), left_open(run)) if part]
+    return "\n".join([text, *beside]).rstrip() + "\n"
 
 
 def write_pictures(run: Run, made: All, folder: Path) -> list[Path]:
