@@ -81,7 +81,7 @@ def assess(
     extrapolate: str | bool = "auto",
     effect: str | None = None,
     predictions: Mapping[str, object] | None = None,
-    shared_randomness: bool = True,
+    shared_randomness: bool | None = None,
     seed: int = 0,
     n_jobs: int = 1,
     progress: Progress | bool | None = None,
@@ -109,7 +109,8 @@ def assess(
         5 cross-fits in five folds; 0.33 holds out a third; "none" tests in sample; or a
         scikit-learn splitter, or a list of (train, test) row numbers, which share no row.
     paper
-        The paper's mode: in sample, two-sided, raw p < .05, one permutation.
+        The paper's mode: in sample, two-sided, raw p < .05, one permutation, new random draws for
+        every model.
     groups
         {"place": ["lat", "lon"]}: several columns tested as one feature. "auto" tests features that
         explain each other together as well, and their parts as far as the data allow:
@@ -162,7 +163,7 @@ def assess(
     shared_randomness
         Whether models of a fold share their random draws (bags of rows, starting weights), so that
         only columns tell them apart. False draws anew for every model, as R's gbm and the paper
-        do: slower, and gains have more noise.
+        do: slower, and gains have more noise. None shares them, but for the paper's mode.
     seed
         Same seed, same numbers.
     n_jobs
@@ -247,7 +248,7 @@ class Job:
             progress=_continued(progress, repeat, self.options.repeats),
             ledger=ledger,
             executor=executor,
-            shared_randomness=self.options.shared_randomness,
+            shared_randomness=self.options.shares_draws,
             extrapolate=self.options.extrapolate in (True, "auto") and not self.options.in_sample,
             given=self.given,
             memory=self.memory,
@@ -306,7 +307,7 @@ class Job:
     def _chosen(self, ledger: Ledger) -> dict[str, Chosen]:
         """Return what each chooser chose, now or in the run that is extended."""
         new = [method for method in self.methods if method.name not in self.chosen]
-        fresh = choose(new, self.data, self.options.seed, self.names)
+        fresh = select_without_test(new, self.data, self.options.seed, self.names)
         for name, one in fresh.items():
             ledger.charge(name, "", 0, one.seconds)
         return {**self.chosen, **fresh}

@@ -149,7 +149,8 @@ class Plan:
     `targets`, (rows, features), are predicted from the other features in the place of the features'
     own columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
     that serve in the place of the one named; `full` is a model of y on all columns that was fitted
-    elsewhere, `given` are predictions that were made elsewhere. What is fitted is charged to the
+    elsewhere, `given` are predictions that were made elsewhere. `own_seed` is that of a task whose
+    model draws by itself. What is fitted is charged to the
     `ledger`, under the plan's `purpose`. The `executor` says where; without one it is here. The
     `shelf` is of all plans made from this one. What a `memory` has of a run before is not fitted
     again.
@@ -170,6 +171,7 @@ class Plan:
     full: Prefit | None = None
     extrapolate: bool = False
     shared_randomness: bool = True
+    own_seed: int | None = None
     purpose: str = "nuisance regressions"
     ledger: Ledger | None = field(default=None, compare=False, repr=False)
     shelf: Shelf = field(default_factory=lambda: Shelf(), compare=False, repr=False)
@@ -279,7 +281,7 @@ class Plan:
 
     def learner_seed(self, fold: int) -> int:
         """Return the seed that all models of a fold share, so that only the columns differ."""
-        return self._learner_seeds[fold]
+        return self._learner_seeds[fold] if self.own_seed is None else self.own_seed
 
     def task_seed(self, task: Task) -> int:
         """Return the seed of a task's own model: its fold's, where those share their draws."""

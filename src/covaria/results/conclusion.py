@@ -96,7 +96,7 @@ class Options:
     check: bool = True
     extrapolate: str | bool = "auto"
     effect: str | None = None
-    shared_randomness: bool = True
+    shared_randomness: bool | None = None
 
     def __post_init__(self) -> None:
         alternative = plain(self.alternative)
@@ -121,7 +121,7 @@ class Options:
             "top": None if self.top is None else whole("top", self.top, 1, what=what),
             "check": truth("check", self.check),
             "extrapolate": _extrapolate(self.extrapolate),
-            "shared_randomness": truth("shared_randomness", self.shared_randomness),
+            "shared_randomness": _draws(self.shared_randomness),
             "effect": None if self.effect is None else one_of("effect", self.effect, EFFECTS),
         }
         for name, value in checked.items():
@@ -131,6 +131,11 @@ class Options:
     @property
     def in_sample(self) -> bool:
         return isinstance(self.splits, str)
+
+    @property
+    def shares_draws(self) -> bool:
+        """Return whether models of a fold share their random draws; the paper's do not."""
+        return not self.paper if self.shared_randomness is None else self.shared_randomness
 
     def as_in_the_paper(self) -> Options:
         """Return the paper's mode: in sample, two-sided, raw p < .05, one permutation."""
@@ -144,6 +149,11 @@ class Options:
             repeats=1,
             paper=True,
         )
+
+
+def _draws(given: object) -> bool | None:
+    """Return True, False or None, or raise."""
+    return None if given is None else truth("shared_randomness", given)
 
 
 def _extrapolate(given: object) -> str | bool:
