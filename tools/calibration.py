@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -200,16 +201,21 @@ def stored() -> dict[tuple[str, str, int, str], dict[str, dict[int, float]]]:
     return found
 
 
-def measure(runs: int, only: list[str], largest: int, most_seconds: float) -> None:
+def chosen(only: list[str], named: str, rows: range) -> list[Cell]:
+    """Return the cells of a part, of a learner, of so many rows, and with a name like this."""
+    every = (c for c in cells() if {c[0], c[3]} >= set(only) and c[2] in rows)
+    return [c for c in every if re.search(named, c[1])]
+
+
+def measure(runs: range, wanted: list[Cell], most_seconds: float) -> None:
     """Run what is missing, the cells in turn, and write every run down."""
     have, begin = stored(), time.monotonic()
-    chosen = [c for c in cells() if {c[0], c[3]} >= set(only) and c[2] <= largest]
     with STORE.open("a", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         if file.tell() == 0:
             writer.writerow(FIELDS)
-        for run in range(runs):
-            for cell in chosen:
+        for run in runs:
+            for cell in wanted:
                 if time.monotonic() - begin > most_seconds:
                     return
                 done = have.get(cell[:4], {})
@@ -273,14 +279,18 @@ def write_page() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0, help="the first run, which is its seed")
     parser.add_argument("--only", default="", help="a part, a learner, or both: rare,linear")
+    parser.add_argument("--cells", default="", help="a pattern that their names match")
+    parser.add_argument("--least", type=int, default=0, help="tables of at least these rows")
     parser.add_argument("--largest", type=int, default=10**9, help="tables of at most these rows")
     parser.add_argument("--most-seconds", type=float, default=np.inf)
     parser.add_argument("--page", action="store_true", help="write the page and run nothing")
     given = parser.parse_args()
     if not given.page:
         only = [name for name in given.only.split(",") if name]
-        measure(given.runs, only, given.largest, given.most_seconds)
+        wanted = chosen(only, given.cells, range(given.least, given.largest + 1))
+        measure(range(given.first, given.first + given.runs), wanted, given.most_seconds)
     write_page()
 
 
