@@ -15,7 +15,6 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ import pandas as pd
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from covaria.assessment import Job, prepare
+import covaria
 
 Array = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parent.parent
@@ -162,24 +161,28 @@ def cells() -> Iterator[Cell]:
                 yield "intervals", f"slope {slope:g}", n, learner, effect_of, {"slope": slope}
 
 
-def only_x(job: Job) -> Job:
-    """Return a job that tests x; the others are columns that no feature owns."""
-    data = job.data
-    own = tuple(f if f.name == "x" else replace(f, columns=()) for f in data.features)
-    return replace(job, data=replace(data, features=own))
+def asked(part: str) -> list[str]:
+    """Return the methods that a part measures."""
+    return [m for m in METHODS if part != "levels" or m != "loco"]
+
+
+def answers(cell: Cell, run: int) -> pd.DataFrame:
+    """Return what the methods say of x in one run, tested alone, given all other columns."""
+    part, name, n, learner, draw, settings = cell
+    X, y = draw(n, np.random.default_rng([run, n, *name.encode()]), **settings)
+    options = {"clusters": "cluster"} if "cluster" in X else {}
+    methods = asked(part)
+    result = covaria.assess(
+        X, y, learner=learner, methods=methods, features=["x"], seed=run, check=False, **options
+    )
+    return result.table.set_index("method")
 
 
 def measured(cell: Cell, run: int) -> dict[str, float]:
     """Return what one run says: p-values below the level, or intervals that hold the truth."""
-    part, name, n, learner, draw, settings = cell
-    X, y = draw(n, np.random.default_rng([run, n, *name.encode()]), **settings)
-    options = {"clusters": "cluster"} if "cluster" in X else {}
-    asked = [*METHODS] if part != "levels" else ["gcm", "pcm", "gcm+pcm"]
-    job = prepare(X, y, learner=learner, methods=asked, seed=run, check=False, **options)
-    table = only_x(job).run().table
-    rows = table[table["feature"] == "x"].set_index("method")
+    rows, part, settings = answers(cell, run), cell[0], cell[5]
     if part != "intervals":
-        return {method: float(rows.loc[method, "p_value"] < LEVEL) for method in asked}
+        return {method: float(rows.loc[method, "p_value"] < LEVEL) for method in asked(part)}
     return {
         method: float(rows.loc[method, "effect_low"] <= truth <= rows.loc[method, "effect_high"])
         for method, truth in true_effects(settings["slope"]).items()
