@@ -14,7 +14,7 @@ import csv
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -166,26 +166,26 @@ def asked(part: str) -> list[str]:
     return [m for m in METHODS if part != "levels" or m != "loco"]
 
 
-def answers(cell: Cell, run: int) -> pd.DataFrame:
+def answers(cell: Cell, run: int, methods: list[str]) -> pd.DataFrame:
     """Return what the methods say of x in one run, tested alone, given all other columns."""
-    part, name, n, learner, draw, settings = cell
+    _, name, n, learner, draw, settings = cell
     X, y = draw(n, np.random.default_rng([run, n, *name.encode()]), **settings)
     options = {"clusters": "cluster"} if "cluster" in X else {}
-    methods = asked(part)
     result = covaria.assess(
         X, y, learner=learner, methods=methods, features=["x"], seed=run, check=False, **options
     )
     return result.table.set_index("method")
 
 
-def measured(cell: Cell, run: int) -> dict[str, float]:
+def measured(cell: Cell, run: int, methods: list[str]) -> dict[str, float]:
     """Return what one run says: p-values below the level, or intervals that hold the truth."""
-    rows, part, settings = answers(cell, run), cell[0], cell[5]
-    if part != "intervals":
-        return {method: float(rows.loc[method, "p_value"] < LEVEL) for method in asked(part)}
+    rows, settings = answers(cell, run, methods), cell[5]
+    if cell[0] != "intervals":
+        return {method: float(rows.loc[method, "p_value"] < LEVEL) for method in methods}
     return {
         method: float(rows.loc[method, "effect_low"] <= truth <= rows.loc[method, "effect_high"])
         for method, truth in true_effects(settings["slope"]).items()
+        if method in methods
     }
 
 
@@ -210,7 +210,9 @@ def chosen(only: list[str], named: str, rows: range) -> list[Cell]:
     return [c for c in every if re.search(named, c[1])]
 
 
-def measure(runs: range, wanted: list[Cell], most_seconds: float) -> None:
+def measure(
+    runs: range, wanted: list[Cell], most_seconds: float, methods: Collection[str] = METHODS
+) -> None:
     """Run what is missing, the cells in turn, and write every run down."""
     have, begin = stored(), time.monotonic()
     with STORE.open("a", encoding="utf-8", newline="") as file:
@@ -224,7 +226,8 @@ def measure(runs: range, wanted: list[Cell], most_seconds: float) -> None:
                 done = have.get(cell[:4], {})
                 if any(run in of_measure for of_measure in done.values()):
                     continue
-                for name, value in measured(cell, run).items():
+                some = [name for name in asked(cell[0]) if name in methods]
+                for name, value in measured(cell, run, some).items():
                     writer.writerow([*cell[:4], run, name, f"{value:g}"])
                 file.flush()
 
@@ -256,18 +259,20 @@ def page() -> str:
         lines += [f"| cell | n | learner | {' | '.join(names)} | runs |"]
         lines += ["| --- " * (len(names) + 4) + "|"]
         for (_, cell, n, learner), value in rows:
-            rates = [_rate(list(value[m].values())) if m in value else "" for m in names]
             count = max(len(of_measure) for of_measure in value.values())
+            rates = [_rate(list(value[m].values()), count) if m in value else "" for m in names]
             smoke = "" if count >= ENOUGH else " (smoke test)"
             lines += [f"| {cell} | {n:,} | {learner} | {' | '.join(rates)} | {count}{smoke} |"]
         lines += [""]
     return "\n".join(lines)
 
 
-def _rate(values: list[float]) -> str:
+def _rate(values: list[float], of_all: int) -> str:
+    """Return a share and its error, and of how many runs where others have more."""
     rate = float(np.mean(values))
     error = np.sqrt(max(rate * (1 - rate), 0.25 / len(values)) / len(values))
-    return f"{rate:.3f} ± {error:.3f}".replace("0.", ".")
+    fewer = f" of {len(values)}" if len(values) < of_all else ""
+    return f"{rate:.3f} ± {error:.3f}".replace("0.", ".") + fewer
 
 
 def write_page() -> None:
@@ -285,6 +290,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first run, which is its seed")
     parser.add_argument("--only", default="", help="a part, a learner, or both: rare,linear")
     parser.add_argument("--cells", default="", help="a pattern that their names match")
+    parser.add_argument("--methods", default=",".join(METHODS), help="as gcm,pcm")
     parser.add_argument("--least", type=int, default=0, help="tables of at least these rows")
     parser.add_argument("--largest", type=int, default=10**9, help="tables of at most these rows")
     parser.add_argument("--most-seconds", type=float, default=np.inf)
@@ -293,7 +299,8 @@ def main() -> None:
     if not given.page:
         only = [name for name in given.only.split(",") if name]
         wanted = chosen(only, given.cells, range(given.least, given.largest + 1))
-        measure(range(given.first, given.first + given.runs), wanted, given.most_seconds)
+        runs = range(given.first, given.first + given.runs)
+        measure(runs, wanted, given.most_seconds, given.methods.split(","))
     write_page()
 
 

@@ -68,12 +68,18 @@ def test_x_is_tested_alone_as_it_is_beside_others(tool, part, draw, settings, le
     methods = tool.asked(part)
     table = tool.covaria.assess(X, y, learner=learner, methods=methods, seed=0, check=False).table
     beside = table[table["feature"] == "x"]["p_value"].to_list()
-    assert tool.answers(cell, 0)["p_value"].to_list() == pytest.approx(beside)
+    assert tool.answers(cell, 0, methods)["p_value"].to_list() == pytest.approx(beside)
 
 
 def test_runs_can_begin_at_other_seeds_and_cells_be_named(tool, monkeypatch):
     arguments = ["calibration.py", "--first", "70", "--runs", "1", "--cells", "^15 clusters"]
-    monkeypatch.setattr(sys, "argv", arguments)
-    tool.main()
-    rows = tool.STORE.read_text().splitlines()[1:]
-    assert {tuple(row.split(",")[1:5]) for row in rows} == {("15 clusters", "300", "linear", "70")}
+    for more in (["--runs", "2", "--methods", "gcm"], []):
+        monkeypatch.setattr(sys, "argv", arguments + more)
+        tool.main()
+    rows = [row.split(",")[1:6] for row in tool.STORE.read_text().splitlines()[1:]]
+    assert rows == [["15 clusters", "300", "linear", run, "gcm"] for run in ("70", "71")]
+
+
+def test_a_method_measured_less_often_says_so(tool):
+    assert tool._rate([0.0] * 50, 100) == ".000 ± .010 of 50"
+    assert tool._rate([0.0] * 50 + [1.0] * 50, 100) == ".500 ± .050"
