@@ -478,11 +478,11 @@ def _effect_interval(
         (-widest, widest),
     )
     known = np.isfinite(centre) & ~tests.is_zero
-    low, high = (
-        np.where(known, np.tanh(end), given) for end, given in zip(ends, (low, high), strict=True)
-    )
     effect = tests.estimate / unit
-    return agreeing(low, high, effect, tests.p_value, alternative, options.confidence)
+    ends = (np.where(known, np.tanh(end), 0.0) for end in ends)
+    ends = agreeing(*ends, effect, tests.p_value, alternative, options.confidence)
+    low, high = (np.where(known, end, given) for end, given in zip(ends, (low, high), strict=True))
+    return low, high
 
 
 def _selected(
