@@ -201,3 +201,16 @@ def test_the_scores_still_make_the_table_where_residuals_were_permuted():
         assert np.allclose(rows["estimate"], scores.mean(axis=0))
         assert np.allclose(rows["std_error"], scores.std(axis=0) / np.sqrt(N_ROWS))
         assert np.allclose(rows["statistic"], rows["estimate"] / rows["std_error"])
+
+
+def test_whether_residuals_are_permuted_does_not_hang_on_the_names_of_classes():
+    # The first class is the one that GCM has no column of its own for.
+    rng = np.random.default_rng(4)
+    y = np.where(np.arange(300) < 9, "rare", rng.choice(["m", "n"], size=300))
+    X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["x", "a"])
+
+    def p_of(name):
+        options = {"learner": "linear", "methods": "gcm", "check": False, "features": ["x"]}
+        return assess(X, np.where(y == "rare", name, y), **options).table["p_value"][0]
+
+    assert p_of("a") == pytest.approx(p_of("z"), abs=1e-9)

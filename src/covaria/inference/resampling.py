@@ -104,14 +104,15 @@ class Shuffles:
         return max(POLICY.draws[0], min(count, POLICY.most_drawn // len(self.fold)))
 
 
-def is_far_from_normal(x: Array, y: Array) -> bool:
+def is_far_from_normal(x: Array, y: Array, several: int | None = None) -> bool:
     """Return whether the sum of the products of x and y, (rows, columns) each, is far from normal.
 
-    Several columns share one quadratic form, to whose error each adds.
+    Several products share one quadratic form, to whose error each adds: of all pairs of columns,
+    unless fewer of them say something of their own.
     """
     skew_x, kurtosis_x = _moments(x)
     skew_y, kurtosis_y = _moments(y)
-    n_rows, several = len(x), x.shape[1] * y.shape[1]
+    n_rows, several = len(x), several or x.shape[1] * y.shape[1]
     is_skew = skew_x * skew_y / np.sqrt(n_rows) > POLICY.most_skew
     return bool(is_skew or several * kurtosis_x * kurtosis_y / n_rows > POLICY.most_kurtosis)
 

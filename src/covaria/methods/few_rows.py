@@ -67,7 +67,7 @@ def _of_products(
         if not feature.columns or residuals.failure(method.needs, j):
             continue
         x, y = method.factors(residuals, j)
-        if not is_far_from_normal(x, y):
+        if not _is_far_from_normal(residuals, x, y):
             continue
         shuffles = Shuffles(_strata(residuals, j), draw)
         own, several = scores[:, j], degrees[j] > 0 and x.shape[1] * y.shape[1] > 1
@@ -83,6 +83,13 @@ def _of_products(
                 # Rows of a level share their mean, which permuted rows do not.
                 found[j] = max(found[j], _floor(residuals, own, independent_variance(x, y)))
     return found
+
+
+def _is_far_from_normal(residuals: Residuals, x: Array, y: Array) -> bool:
+    """Return whether residuals are to be permuted; of three or more classes the rarest says so."""
+    is_without_one = y.shape[1] == residuals.data.n_classes - 1 > 1
+    every = of_all_classes(y) if is_without_one else y
+    return is_far_from_normal(x, every, x.shape[1] * y.shape[1])
 
 
 def _within_levels(

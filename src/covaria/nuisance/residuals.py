@@ -17,6 +17,7 @@ from covaria.execution.cost import Ledger
 from covaria.execution.threads import one_thread
 from covaria.learners import Auto, Boosting, Sparse
 from covaria.nuisance import conditional
+from covaria.nuisance.attenuation import attenuation
 from covaria.nuisance.directions import directions
 from covaria.nuisance.engines import plain
 from covaria.nuisance.extrapolation import (
@@ -76,7 +77,8 @@ class Residuals:
     for which features both regressions may err alike (`nuisance/extrapolation.py`). `model_noise`
     is the share of noise in the predictions of each feature's two regressions, where that was
     measured, `learning_curves` the share of what is left of x_j, and of y, that more rows would
-    take away, and `unlearned` the same, but no less than the noise of their models suggests;
+    take away, `unlearned` the same, but no less than the noise of their models suggests, and
+    `attenuation` by how much the correlation of the two is too small for that;
     `widening` what taking means of levels off both costs their product, and `within` the levels of
     each feature for which that were those of one category. `by_learners` has what learners left
     before chosen columns were taken off (`nuisance/selected.py`).
@@ -97,6 +99,7 @@ class Residuals:
     model_noise: Array | None = None
     learning_curves: Array | None = None
     unlearned: Array | None = None
+    attenuation: Array | None = None
     widening: Array | None = None
     within: Mapping[int, Rows] = field(default_factory=dict)
     folds: Sequence[Fold] = ()
@@ -326,6 +329,7 @@ def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ..
         model_noise=noise_of,
         learning_curves=curves,
         unlearned=np.fmax(curves, POLICY.as_noise * noise).clip(max=1),
+        attenuation=_attenuations(residuals, found, parts[0]),
     )
     if not missed.any():
         return residuals, ()
@@ -375,10 +379,7 @@ def _learning_curves(
     arrays = [_by_class(one) for one in (residuals, *halves)]
     weights = np.ones(len(residuals.rows)) if residuals.weights is None else residuals.weights
     for at, need in enumerate(("x_given_rest", "y_given_rest")):
-        done = np.zeros((len(plan.folds), plan.data.n_features), dtype=bool)
-        for task in plan.tasks:
-            if task.need == need:
-                done[task.fold, task.feature] = True
+        done = _done(plan, need)
         for j, feature in enumerate(plan.data.features):
             rows = np.flatnonzero(done[residuals.fold, j])
             if len(rows) and feature.columns:
@@ -393,6 +394,32 @@ def _least(noise: Array) -> Array:
     known = np.isfinite(noise)
     least = np.nanmin(noise, axis=1, where=known, initial=np.inf)
     return np.where(known.any(axis=1), least, 0.0)
+
+
+def _done(plan: Plan, need: str) -> NDArray[np.bool_]:
+    """Return which regressions of a kind a plan has, (folds, features)."""
+    done = np.zeros((len(plan.folds), plan.data.n_features), dtype=bool)
+    for task in plan.tasks:
+        if task.need == need:
+            done[task.fold, task.feature] = True
+    return done
+
+
+def _attenuations(residuals: Residuals, halves: Sequence[Residuals], plan: Plan) -> Array:
+    """Return what errors take off each correlation of residuals; 0 for several columns."""
+    found = np.zeros(plan.data.n_features)
+    done = _done(plan, "x_given_rest") & _done(plan, "y_given_rest")
+    weights = np.ones(len(residuals.rows)) if residuals.weights is None else residuals.weights
+    for j, feature in enumerate(plan.data.features):
+        rows = np.flatnonzero(done[residuals.fold, j])
+        if len(rows) and len(feature.tested) == 1 and residuals.y_given_rest.ndim == 2:
+            own = feature.tested[0]
+            full, *others = (
+                (one.x_given_rest[rows, own], one.y_given_rest[rows, j])
+                for one in (residuals, *halves)
+            )
+            found[j] = attenuation(full, others, weights[rows])
+    return found
 
 
 def _learning_curve(left: Sequence[Array], weights: Array) -> tuple[float, float]:

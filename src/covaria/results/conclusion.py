@@ -484,12 +484,29 @@ def _effect_interval(
         freedom_of(fitted[0].clusters),
         (-widest, widest),
     )
+    ends = _less_attenuated(ends, centre, fitted)
     known = np.isfinite(centre) & ~tests.is_zero
-    low, high = (
-        np.where(known, np.tanh(end), given) for end, given in zip(ends, (low, high), strict=True)
-    )
     effect = tests.estimate / unit
-    return agreeing(low, high, effect, tests.p_value, alternative, options.confidence)
+    ends = (np.where(known, np.tanh(end), 0.0) for end in ends)
+    ends = agreeing(*ends, effect, tests.p_value, alternative, options.confidence)
+    low, high = (np.where(known, end, given) for end, given in zip(ends, (low, high), strict=True))
+    return low, high
+
+
+def _less_attenuated(
+    ends: tuple[Array, Array], centre: Array, fitted: Sequence[Residuals]
+) -> tuple[Array, Array]:
+    """Return an interval of Fisher's z that reaches as far as it would with less error in models.
+
+    Only the end away from zero moves: `nuisance/attenuation.py`.
+    """
+    taken = [
+        np.zeros_like(centre) if one.attenuation is None else one.attenuation for one in fitted
+    ]
+    r = np.tanh(centre)
+    whole = np.clip(np.abs(r) + np.mean(taken, axis=0), 0.0, 1 - 1e-12)
+    further = np.maximum(np.arctanh(whole) - np.abs(centre), 0.0)
+    return ends[0] - further * (r < 0), ends[1] + further * (r > 0)
 
 
 def _selected(
