@@ -9,6 +9,7 @@ bends are no larger than those of noise, so that such regressions cost next to n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, log
 from typing import Self
 
 import numpy as np
@@ -108,7 +109,7 @@ def _uncoupled(among: Array) -> tuple[Array, Array]:
 
     inside = CONTRASTS.T @ among @ CONTRASTS
     penalty, turn, failed = dsygv(ROUGH_CONTRASTS, inside)
-    if failed or np.square(turn).sum() * max(np.trace(inside), 1e-3) > SINGULAR:
+    if failed or np.vdot(turn, turn) * max(inside.trace(), 1e-3) > SINGULAR:
         return diagonalise(among, ROUGHNESS)
     penalty = np.maximum(penalty, 1e-16 * penalty[-1])
     penalty[0] = 0
@@ -136,7 +137,7 @@ class Index:
         B = parts(u)
         (center, with_y), among = products(B, weights, y)
         level = weights @ y
-        mix, penalty = _uncoupled(among - np.outer(center, center))
+        mix, penalty = _uncoupled(among - center[:, None] * center)
         loads = mix.T @ (with_y - level * center)
         terms = np.array([DEAR, V.shape[1] - 1, len(y), USED_UP, TINY])
         total = float(weights @ (y * y))
@@ -163,14 +164,14 @@ class Index:
         """
         slope, left = slopes(self.u, self.curve), y - self.values
         pull, steep, own = _across(self.theta, V, weights * slope, left, self.design)
-        seen = self.mix.T @ (own - np.outer(self.center, steep))
+        seen = self.mix.T @ (own - self.center[:, None] * steep)
         held = V.T @ ((weights * slope**2)[:, None] * V)
         held = _without(self.theta, _without(self.theta, held).T)
-        held -= np.outer(steep, steep) + seen.T @ (_explained(self.shrinkage)[:, None] * seen)
-        held.flat[:: len(held) + 1] += 1e-8 * np.trace(held) + TINY
+        held -= steep[:, None] * steep + seen.T @ (_explained(self.shrinkage)[:, None] * seen)
+        held.flat[:: len(held) + 1] += 1e-8 * held.trace() + TINY
         lost = self.shrinkage * (1 - self.shrinkage) * self.loads
         pull = pull - (weights @ left) * steep - seen.T @ lost
-        return np.asarray(np.linalg.solve(held, pull) / SCALE)
+        return _solved(held, pull) / SCALE
 
     def improved(self, V: Array, y: Array, weights: Array, steps: int) -> Index:
         """Return the index after at most so many Gauss-Newton steps downhill."""
@@ -194,7 +195,15 @@ def _explained(shrinkage: Array) -> Array:
 
 def _without(theta: Array, rows: Array) -> Array:
     """Return rows of coordinates less what lies along a direction."""
-    return np.asarray(rows - np.outer(rows @ theta, theta))
+    return np.asarray(rows - (rows @ theta)[:, None] * theta)
+
+
+def _solved(A: Array, b: Array) -> Array:
+    """Return the solution of a symmetric system; LAPACK's own call spares half of its time."""
+    from scipy.linalg.lapack import dposv
+
+    _, found, failed = dposv(A, b)
+    return np.asarray(np.linalg.solve(A, b) if failed else found)
 
 
 def _across(
@@ -206,11 +215,12 @@ def _across(
     return found[0], found[1], found[2:]
 
 
-def score(error: Array | float, used: Array | float, n_rows: int) -> Array:
+def score(error: float, used: float, n_rows: int) -> float:
     """Return the log GCV score, infinite where next to all rows are used up."""
-    share = np.asarray(used, dtype=float) / n_rows
-    scores = np.log(np.maximum(error, TINY)) - 2 * np.log(np.maximum(1 - share, TINY))
-    return np.where(share < USED_UP, scores, np.inf)
+    share = used / n_rows
+    if share >= USED_UP:
+        return inf
+    return log(max(error, TINY)) - 2 * log(max(1 - share, TINY))
 
 
 # --- sums of them -------------------------------------------------------------------------------
@@ -293,7 +303,7 @@ def better(
 def cost(indices: list[Index], V: Array, y: Array, weights: Array) -> float:
     """Return the log GCV score of a sum."""
     used = 1 + DEAR * sum(index.shrinkage.sum() + V.shape[1] - 1 for index in indices)
-    return float(score(float(weights @ left_by(indices, y) ** 2), used, len(y)))
+    return score(float(weights @ left_by(indices, y) ** 2), float(used), len(y))
 
 
 def pruned(indices: list[Index], V: Array, y: Array, weights: Array) -> list[Index]:
