@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from covaria.diagnostics.centring import Centring, centring
 from covaria.diagnostics.residual_checks import LIKENESS, Leftover
 from covaria.errors import short
+from covaria.inference.tests import column_blocks
 from covaria.learners import Learner
 from covaria.nuisance.residuals import Residuals
 from covaria.policy import Policy, threshold
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 COLUMNS = [
     "regression", "feature", "learner", "r2",
     "leftover", "leftover_p", "bias", "learning_curve_gap", "fold_ratio", "outlier_share",
@@ -70,7 +72,7 @@ def quality_table(
     from covaria.diagnostics.table import Quality
 
     rows = []
-    centred = centring(fitted[0])
+    centred, spreads = centring(fitted[0]), _spreads(fitted[0])
     names = {name: j for j, name in enumerate(fitted[0].data.names)}
     for (regression, feature), values in _explained(fitted).items():
         j, r2 = names.get(feature, -1), float(np.median(values))
@@ -96,8 +98,7 @@ def quality_table(
             row["bias"] = float(left.bias[j])
         if regression == "x given rest":
             row["learning_curve_gap"] = learning_curve_gap(fitted[0], j)
-            row["fold_ratio"] = fold_ratio(fitted[0], j)
-            row["outlier_share"] = outlier_share(fitted[0], j)
+            row["fold_ratio"], row["outlier_share"] = spreads[:, j].tolist()
             row["kind"], row["alarm"] = _warning(row, fitted[0], left, j)
         mean = centred.get((regression.replace(" ", "_"), j), Centring())
         row["mean_shift"] = mean.off
@@ -133,13 +134,7 @@ def fold_ratio(residuals: Residuals, j: int) -> float:
 
     Medians are compared, of columns that take many values: a few rows far off do not count.
     """
-    left, values, weights = _widest_column(residuals, j)
-    folds = [residuals.fold == k for k in range(residuals.n_folds)]
-    folds = [own for own in folds if own.sum() >= POLICY.fewest]
-    typical = [_quantile(left[own], weights[own], 0.5) for own in folds]
-    if len(typical) < 2 or _takes_few(values):
-        return np.nan
-    return max(typical) / max(min(typical), 1e-12 * max(typical), 1e-300)
+    return float(_fold_ratios(residuals, *_widest_columns(residuals, [j]))[0])
 
 
 def outlier_share(residuals: Residuals, j: int) -> float:
@@ -147,37 +142,95 @@ def outlier_share(residuals: Residuals, j: int) -> float:
 
     Where a value is ordinary the regression is to blame: it was asked where it had seen nothing.
     """
-    left, values, weights = _widest_column(residuals, j)
-    ends = POLICY.outermost, 1 - POLICY.outermost
-    low, high = (_quantile(values, weights, level) for level in ends)
-    total = float(weights @ np.square(left))
-    if _takes_few(values) or not total > 0:
-        return np.nan
-    is_far = left > POLICY.far * _quantile(left, weights, 0.5)
-    is_far &= (values >= low) & (values <= high)
-    return float(weights[is_far] @ np.square(left[is_far])) / total
+    return float(_outlier_shares(residuals, *_widest_columns(residuals, [j]))[0])
+
+
+def _spreads(residuals: Residuals) -> Array:
+    """Return the fold ratio and the outlier share of every feature, NaN where there is none."""
+    found = np.full((2, residuals.data.n_features), np.nan)
+    if "x_given_rest" not in residuals.arrays:
+        return found
+    known = [j for j, feature in enumerate(residuals.data.features) if feature.tested]
+    for some in column_blocks(len(residuals.rows), len(known)):
+        columns = _widest_columns(residuals, known[some])
+        found[0, known[some]] = _fold_ratios(residuals, *columns)
+        found[1, known[some]] = _outlier_shares(residuals, *columns)
+    return found
+
+
+def _fold_ratios(residuals: Residuals, left: Array, values: Array, few: Mask) -> Array:
+    """Return for each column how many times as far off the worst fold is as the best."""
+    folds = [residuals.fold == k for k in range(residuals.n_folds)]
+    large = [own for own in folds if own.sum() >= POLICY.fewest]
+    if len(large) < 2:
+        return np.full(len(few), np.nan)
+    weights = residuals.weights
+    typical = np.array(
+        [_quantiles(left[own], None if weights is None else weights[own], 0.5) for own in large]
+    )
+    most, least = typical.max(axis=0), typical.min(axis=0)
+    return np.where(few, np.nan, most / np.maximum.reduce([least, 1e-12 * most, 0 * most + 1e-300]))
+
+
+def _outlier_shares(residuals: Residuals, left: Array, values: Array, few: Mask) -> Array:
+    """Return for each column the share of squares of ordinary values that are far off."""
+    weights = residuals.weights
+    low, high = (
+        _quantiles(values, weights, level) for level in (POLICY.outermost, 1 - POLICY.outermost)
+    )
+    is_far = (
+        (left > POLICY.far * _quantiles(left, weights, 0.5)) & (values >= low) & (values <= high)
+    )
+    counted, found = _ones_or(weights, len(left)), np.full(len(few), np.nan)
+    for at in np.flatnonzero(~few).tolist():
+        squares, far = np.square(left[:, at]), is_far[:, at]
+        if (total := float(counted @ squares)) > 0:
+            found[at] = float(counted[far] @ squares[far]) / total
+    return found
+
+
+def _ones_or(weights: Array | None, n_rows: int) -> Array:
+    return np.ones(n_rows) if weights is None else weights
+
+
+def _quantiles(columns: Array, weights: Array | None, level: float) -> Array:
+    """Return a quantile of each column by weights: where these are all alike, the usual one."""
+    if weights is None or np.ptp(weights) == 0:
+        return np.asarray(np.quantile(columns, level, axis=0))
+    return np.array([_quantile(column, weights, level) for column in columns.T])
 
 
 def _quantile(values: Array, weights: Array, level: float) -> float:
-    """Return a quantile by weights: where these are all alike, the usual one."""
-    if np.ptp(weights) == 0:
-        return float(np.quantile(values, level))
+    """Return a quantile by weights."""
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weights[order])
     return float(values[order][np.searchsorted(reached, level * reached[-1])])
 
 
-def _takes_few(values: Array) -> bool:
-    return len(np.unique(values[:1000])) < POLICY.fewest
+def _take_few(values: Array) -> Mask:
+    """Return which columns take few values."""
+    ordered = np.sort(values[:1000], axis=0)
+    return np.asarray(1 + (ordered[1:] != ordered[:-1]).sum(axis=0) < POLICY.fewest)
 
 
-def _widest_column(residuals: Residuals, j: int) -> tuple[Array, Array, Array]:
-    """Return how far off each row is, its value, both of the column off most, and its weight."""
+def _widest_columns(residuals: Residuals, features: Sequence[int]) -> tuple[Array, Array, Mask]:
+    """Return how far off each row is, and its value, of each feature's column that is off most.
+
+    And of which of them rows take few values.
+    """
+    data, columns = residuals.data, [_widest_column(residuals, j) for j in features]
+    left = np.abs(residuals.left_of(columns))
+    values = np.asfortranarray(data.X[:, columns][residuals.rows])
+    return left, values, _take_few(values)
+
+
+def _widest_column(residuals: Residuals, j: int) -> int:
+    tested = residuals.data.features[j].tested
+    if len(tested) == 1:
+        return tested[0]
     x = residuals.columns_of(j)
-    weights = np.ones(len(x)) if residuals.weights is None else residuals.weights
-    widest = int(np.argmax(weights @ (x - np.average(x, axis=0, weights=weights)) ** 2))
-    column = residuals.data.features[j].tested[widest]
-    return np.abs(x[:, widest]), residuals.data.X[residuals.rows, column], weights
+    weights = _ones_or(residuals.weights, len(x))
+    return tested[int(np.argmax(weights @ (x - np.average(x, axis=0, weights=weights)) ** 2))]
 
 
 def _warning(

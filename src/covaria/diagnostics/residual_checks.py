@@ -44,8 +44,9 @@ CENTRES, COST = 100, 1 / 3
 # for its ends. The column that tells most is taken, by steps of this much.
 WAVES, BENT, ENDS_COST = 12, 6, 0.05
 STEPS, STEP = 5, 0.5
-# Both look at so many rows and columns at most: others would take longer than the tests.
-MOST_ROWS, MOST_COLUMNS = 5000, 60
+# Both look at so many rows and columns at most: others would take longer than the tests. So do
+# trees beyond as many rows, of which 3% that can still be learned are 17 standard errors.
+MOST_ROWS, MOST_COLUMNS, MOST_FOR_TREES = 5000, 60, 10_000
 ALIKE = "docs/auto.md: warned of where all columns act a little, and seldom elsewhere"
 
 
@@ -91,16 +92,14 @@ def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
         return None
     counted = Counted(_ones_or(residuals.weights, len(rows)), residuals.clusters)
     x, y = _one_column_each(residuals, counted)
-    folds = _folds(plan, rows)
-    found = [_compared(counted, x, y, *(_by_trees(plan, rows, folds, left) for left in (x, y)))]
+    found = [_seen(_of_both_by_trees, plan, rows, counted, x, y, MOST_FOR_TREES)]
     if not isinstance(plan.learner, Auto) and 1 < plan.data.X.shape[1] <= MOST_COLUMNS:
-        found += [_seen(look, plan, rows, counted, x, y) for look in (_by_kernels, _by_curves)]
+        looks = (_by_kernels, _by_curves)
+        found += [_seen(look, plan, rows, counted, x, y, MOST_ROWS) for look in looks]
     picked = _most_of_x(found)
     if "f_given_rest" in residuals.arrays:
         f = _widest(residuals.f_given_rest, counted)
-        share, chance = _share(
-            counted, f, _not_overstated(counted, f, _by_trees(plan, rows, folds, f))
-        )
+        share, chance = _share_by_trees(plan, rows, counted, f)
         picked = replace(picked, f=share, f_p=chance)
     is_wide = LIKENESS.wide * plan.data.X.shape[1] > len(rows) and plan.data.n_classes <= 2
     if not is_wide:
@@ -186,9 +185,31 @@ def _by_trees(plan: Plan, rows: Rows, folds: Sequence[Fold], left: Array) -> Arr
     return found
 
 
-def _seen(look: Look, plan: Plan, rows: Rows, counted: Counted, x: Array, y: Array) -> Leftover:
+def _of_both_by_trees(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Array, Array]:
+    """Return what trees predict of residuals of x and y."""
+    folds = _folds(plan, rows)
+    return _by_trees(plan, rows, folds, x), _by_trees(plan, rows, folds, y)
+
+
+def _share_by_trees(plan: Plan, rows: Rows, counted: Counted, left: Array) -> tuple[Array, Array]:
+    """Return the share of residuals that trees explain, and its p-value, of some of many rows."""
+    every = -(-len(rows) // MOST_FOR_TREES)
+    some, left, counted = rows[::every], left[::every], counted.every(every)
+    found = _by_trees(plan, some, _folds(plan, some), left)
+    return _share(counted, left, _not_overstated(counted, left, found))
+
+
+def _seen(
+    look: Look,
+    plan: Plan,
+    rows: Rows,
+    counted: Counted,
+    x: Array,
+    y: Array,
+    most_rows: int,
+) -> Leftover:
     """Return what a look still explains, of some of the rows where they are many."""
-    every = -(-len(rows) // MOST_ROWS)
+    every = -(-len(rows) // most_rows)
     x, y, some, counted = x[::every], y[::every], rows[::every], counted.every(every)
     seen = _compared(counted, x, y, *look(plan, some, counted.weights, x, y))
     return replace(seen, bias=seen.bias * np.sqrt(len(rows) / len(some)))

@@ -18,7 +18,7 @@ p-value, interval and efficiency still come from one array.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -71,32 +71,48 @@ POLICY = ResamplingPolicy()
 
 @dataclass(frozen=True)
 class Shuffles:
-    """Permutations inside folds, or levels, the same for every call; `draw` makes a generator."""
+    """Permutations inside folds, or levels, the same for every call; `draw` makes a generator.
+
+    Folds of the same sizes share their draws: of several `Shuffles` the one `drawn` keeps the last.
+    """
 
     fold: Whole
     draw: Callable[[], Generator]
+    drawn: dict[int, tuple[tuple[int, ...], Whole | NDArray[np.int32]]] = field(
+        default_factory=dict, compare=False
+    )
+
+    @cached_property
+    def by_fold(self) -> Whole:
+        """Return the rows, fold by fold."""
+        return np.argsort(self.fold, kind="stable")
 
     @cached_property
     def members(self) -> list[Whole]:
-        order = np.argsort(self.fold, kind="stable")
-        ends = np.flatnonzero(np.diff(self.fold[order])) + 1
-        return np.split(order, ends)
-
-    @cached_property
-    def _drawn(self) -> dict[int, NDArray[np.int32]]:
-        return {}
+        ends = np.flatnonzero(np.diff(self.fold[self.by_fold])) + 1
+        return np.split(self.by_fold, ends)
 
     def orders(self, count: int) -> NDArray[np.int32]:
-        """Return so many orders of the rows, drawn once for all features."""
-        if count not in self._drawn:
-            self._drawn[count] = self._orders(count)
-        return self._drawn[count]
-
-    def _orders(self, count: int) -> NDArray[np.int32]:
         """Return so many orders of the rows, (count, rows), in which no row leaves its fold."""
-        found, rng = np.empty((count, len(self.fold)), dtype=np.int32), self.draw()
-        for rows in self.members:
-            found[:, rows] = rng.permuted(np.tile(rows.astype(np.int32), (count, 1)), axis=1)
+        found = np.empty((count, len(self.fold)), dtype=np.int32)
+        found[:, self.by_fold] = self.by_fold[self.places(count)]
+        return found
+
+    def places(self, count: int) -> Whole | NDArray[np.int32]:
+        """Return the same orders as places among the rows by fold, which only sizes decide."""
+        sizes = tuple(len(rows) for rows in self.members)
+        if count not in self.drawn or self.drawn[count][0] != sizes:
+            self.drawn[count] = sizes, self._places(count, sizes)
+        return self.drawn[count][1]
+
+    def _places(self, count: int, sizes: tuple[int, ...]) -> Whole | NDArray[np.int32]:
+        # The first draws are used most, and are quicker to use as they are.
+        kind = np.intp if count <= POLICY.draws[0] else np.int32
+        found, rng, first = np.empty((count, len(self.fold)), dtype=kind), self.draw(), 0
+        for size in sizes:
+            own = np.tile(np.arange(first, first + size, dtype=np.int32), (count, 1))
+            found[:, first : first + size] = rng.permuted(own, axis=1, out=own)
+            first += size
         return found
 
     def affordable(self, count: int) -> int:
@@ -119,8 +135,12 @@ def is_far_from_normal(x: Array, y: Array, several: int | None = None) -> bool:
 
 def _moments(values: Array) -> tuple[float, float]:
     """Return the largest |skewness| and kurtosis of some columns around zero."""
-    scaled = values / np.maximum(np.sqrt((values**2).mean(axis=0)), 1e-300)
-    skew, kurtosis = np.abs((scaled**3).mean(axis=0)), (scaled**4).mean(axis=0)
+    n_rows = len(values)
+    size = np.sqrt(np.einsum("ij,ij->j", values, values) / n_rows)
+    scaled = values / np.maximum(size, 1e-300)
+    squares = scaled * scaled
+    skew = np.abs(np.einsum("ij,ij->j", squares, scaled)) / n_rows
+    kurtosis = np.einsum("ij,ij->j", squares, squares) / n_rows
     return float(skew.max(initial=0.0)), float(kurtosis.max(initial=0.0))
 
 
@@ -193,14 +213,23 @@ def _product_p(
 
 def _all_rows(x: Array, y: Array, shuffles: Shuffles, count: int) -> Array:
     """Return studentised sums of products of x with permuted y."""
-    orders = shuffles.orders(count)
+    places, x, y = shuffles.places(count), x[shuffles.by_fold], y[shuffles.by_fold]
     sums, squares = np.empty(count), np.empty(count)
     step = max(1, 2**20 // len(x))
     for start in range(0, count, step):
         some = slice(start, start + step)
-        products = sum(y[orders[some], c] * x[:, c] for c in range(x.shape[1]))
-        sums[some], squares[some] = products.sum(axis=1), (products**2).sum(axis=1)
+        sums[some], squares[some] = _sums(x, y, places[some])
     return _studentised(sums, squares, len(x))
+
+
+def _sums(x: Array, y: Array, places: Whole | NDArray[np.int32]) -> tuple[Array, Array]:
+    """Return sums over rows of products, and of their squares, one for each order."""
+    if x.shape[1] == 1:
+        permuted = y[:, 0].take(places)
+        sums = permuted @ x[:, 0]
+        return sums, np.square(permuted, out=permuted) @ x[:, 0] ** 2
+    products = sum(y[places, c] * x[:, c] for c in range(x.shape[1]))
+    return products.sum(axis=1), (products**2).sum(axis=1)
 
 
 def _main_rows(x: Array, y: Array, shuffles: Shuffles, count: int) -> Array:

@@ -10,6 +10,7 @@ log-loss it is p(1 − p) times the squared difference of the two gains.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,14 +63,14 @@ def _of_products(
     assert method.factors is not None
     # Without degrees of freedom several columns are added up to one product.
     degrees = [0] * scores.shape[1] if method.degrees is None else method.degrees(residuals)
-    found = np.ones(scores.shape[1])
+    found, shared = np.ones(scores.shape[1]), Shuffles(residuals.fold, draw)
     for j, feature in enumerate(residuals.data.features):
         if not feature.columns or residuals.failure(method.needs, j):
             continue
         x, y = method.factors(residuals, j)
         if not _is_far_from_normal(residuals, x, y):
             continue
-        shuffles = Shuffles(_strata(residuals, j), draw)
+        shuffles = replace(shared, fold=_strata(residuals, j))
         own, several = scores[:, j], degrees[j] > 0 and x.shape[1] * y.shape[1] > 1
         if several and residuals.clusters is None:
             found[j] = form_factor(x, y, own, int(degrees[j]), shuffles)

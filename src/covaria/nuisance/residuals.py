@@ -223,7 +223,11 @@ class Residuals:
 
     def columns_of(self, j: int) -> Array:
         """Return what is left of a feature, (n, columns)."""
-        own = list(self.data.features[j].tested)
+        return self.left_of(list(self.data.features[j].tested))
+
+    def left_of(self, columns: Sequence[int]) -> Array:
+        """Return what is left of columns, (n, columns)."""
+        own = list(columns)
         x = self.x_given_rest[:, own]
         # Of columns that the rest determine rounding is left, as of a region given its towns.
         is_left = (x**2).mean(axis=0) > ROUNDING**2 * self.data.variance[own]
