@@ -487,8 +487,8 @@ def _effect_interval(
     ends = _less_attenuated(ends, centre, fitted)
     known = np.isfinite(centre) & ~tests.is_zero
     effect = tests.estimate / unit
-    ends = (np.where(known, np.tanh(end), 0.0) for end in ends)
-    ends = agreeing(*ends, effect, tests.p_value, alternative, options.confidence)
+    least, most = (np.where(known, np.tanh(end), 0.0) for end in ends)
+    ends = agreeing(least, most, effect, tests.p_value, alternative, options.confidence)
     low, high = (np.where(known, end, given) for end, given in zip(ends, (low, high), strict=True))
     return low, high
 
