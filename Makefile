@@ -7,7 +7,8 @@ export OPENBLAS_NUM_THREADS := 1
 # torch's CPU build; a plain `torch` would bring gigabytes of CUDA.
 TORCH := torch==2.13.0
 
-.PHONY: demo test slow mutate bench bench-self validity calibration reliability lint docs pictures clean
+.PHONY: demo test slow mutate bench bench-self validity calibration reliability lint docs pictures clean \
+	dist matrix
 .DELETE_ON_ERROR:
 
 .venv/core: pyproject.toml constraints.txt
@@ -25,10 +26,10 @@ demo: .venv/core
 	$(BIN)/covaria demo --out covaria-demo
 
 test: .venv/dev
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 slow: .venv/dev
-	$(BIN)/python -m pytest -q -n 2 -m slow --timeout 7200
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m slow --timeout 7200
 
 # How many small errors, put into a module one at a time, its own tests find.
 mutate: .venv/dev
@@ -70,9 +71,26 @@ docs: .venv/docs
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
+# What a release uploads, checked as the index will; .venv-release holds the tools.
+.venv-release/done:
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install -q --upgrade pip
+	.venv-release/bin/pip install -q uv build twine check-wheel-contents pip-audit bandit
+	touch $@
+
+dist: .venv-release/done
+	rm -rf dist
+	.venv-release/bin/python -m build -o dist .
+	.venv-release/bin/twine check --strict dist/*
+	.venv-release/bin/check-wheel-contents dist/*.whl
+
+# The wheel in empty environments: every Python of this machine, oldest and newest packages.
+matrix: .venv-release/done
+	.venv-release/bin/python tools/matrix.py
+
 # The pictures of the README, from the demo; needs chromium.
 pictures: .venv/dev
 	$(BIN)/python tools/pictures.py
 
 clean:
-	rm -rf .venv .venv-rivals covaria-demo docs/_build docs/gallery
+	rm -rf .venv .venv-rivals .venv-release dist covaria-demo docs/_build docs/gallery

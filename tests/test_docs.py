@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
@@ -158,3 +159,27 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr
     built = {page.stem for page in (tmp_path / "html").glob("**/*.html")}
     assert {"index", "start", "choose", "api", "benchmarks", "errata", "gcm"} <= built
+
+
+def documented(thing):
+    """Return the names that stand as entries below "Parameters" in a docstring."""
+    told = inspect.getdoc(thing) or ""
+    found = re.search(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", told, flags=re.DOTALL | re.M)
+    return re.findall(r"^(\S.*)$", found[1], flags=re.M) if found else []
+
+
+def with_parameters():
+    import covaria
+
+    named = [(name, getattr(covaria, name)) for name in covaria.__all__]
+    named += [("datasets.load", covaria.datasets.load)]
+    return [(name, thing) for name, thing in named if documented(thing)]
+
+
+@pytest.mark.parametrize(("name", "thing"), with_parameters(), ids=lambda value: str(value)[:30])
+def test_the_reference_has_the_parameters_one_by_one(name, thing):
+    expected = [p for p in inspect.signature(thing).parameters if p != "self"]
+    entries = [entry for entry in documented(thing) if entry[0].islower() or entry == "X"]
+    # Sentences may follow the entries; an entry is one word.
+    entries = [entry for entry in entries if " " not in entry or "," in entry.split(" ")[0]]
+    assert sorted(entries) == sorted(expected)

@@ -15,9 +15,10 @@ import pandas as pd
 import covaria
 from sklearn.linear_model import Ridge
 
-learners, n_jobs, n = sys.argv[1].split(";"), int(sys.argv[2]), int(sys.argv[3])
+learners, n_jobs = sys.argv[1].split(";"), int(sys.argv[2])
+n, columns = map(int, sys.argv[3].split("x"))
 rng = np.random.default_rng(1)
-X = pd.DataFrame(rng.normal(size=(n, 24))).add_prefix("c")
+X = pd.DataFrame(rng.normal(size=(n, columns))).add_prefix("c")
 X["town"] = rng.choice(["a", "b", "c", None], size=n)
 X["when"] = pd.date_range("2020-01-01", periods=n)
 y = X["c0"] + np.sin(X["c1"]) + (X["town"] == "a") + rng.normal(size=n)
@@ -32,35 +33,37 @@ for name in learners:
 """
 
 
-def said(learners, threads, hashes, n_jobs, n_rows):
+def said(learners, threads, hashes, n_jobs, size):
     """Return the digests that a fresh process prints."""
     many = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), threads)
     environment = {**os.environ, **many, "PYTHONHASHSEED": hashes}
     ran = subprocess.run(
-        [sys.executable, "-c", SCRIPT, ";".join(learners), n_jobs, n_rows],
+        [sys.executable, "-c", SCRIPT, ";".join(learners), n_jobs, size],
         env=environment, capture_output=True, text=True,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 
 
-def same(learners, n_rows):
-    one = said(learners, "1", "0", "1", n_rows)
+def same(learners, size):
+    one = said(learners, "1", "0", "1", size)
     assert one.count("\n") == len(learners)
-    assert said(learners, "2", "1", "1", n_rows) == one
-    assert said(learners, "2", "12345", "2", n_rows) == one
+    assert said(learners, "2", "1", "1", size) == one
+    assert said(learners, "2", "12345", "2", size) == one
 
 
 def test_threads_hashes_and_processes_change_no_byte():
-    same(["linear", "splines", "boosting(trees=10)", "Ridge()"], "300")
+    same(["linear", "splines", "boosting(trees=10)", "Ridge()"], "300x8")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", ["surfaces", "quadratic", "sparse", "single_index", "splines"])
 def test_products_large_enough_for_two_threads_have_the_same_bytes(learner):
-    same([learner], "3000")
+    same([learner], "3000x24")
 
 
 @pytest.mark.slow
 def test_threads_hashes_and_processes_change_no_byte_of_any_learner():
-    same(["auto", "forest(trees=20)", "kernel", "network(epochs=5)", "surfaces", "pursuit"], "300")
+    same(
+        ["auto", "forest(trees=20)", "kernel", "network(epochs=5)", "surfaces", "pursuit"], "300x24"
+    )

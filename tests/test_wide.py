@@ -122,8 +122,8 @@ def test_a_constant_target_beside_changes_nothing():
 
 
 def test_what_four_of_three_hundred_columns_do_is_learned_from_a_hundred_rows():
-    rates = rejected(lambda rng: shared_by(4, size=2.0)(100, 300, rng), 6, methods="default")
-    assert rates["gcm+pcm"] <= 0.17
+    rates = rejected(lambda rng: shared_by(4, size=2.0)(100, 300, rng), 4, methods="default")
+    assert rates["gcm+pcm"] <= 0.25
 
 
 def residuals_of(values, fold):
@@ -224,11 +224,11 @@ def test_auto_takes_chosen_columns_off_only_where_columns_outnumber_rows(splits,
 
 
 def test_what_all_of_many_columns_do_is_warned_of():
-    assert warned(shared_by(None), 5, 200, 200) >= 0.8
+    assert warned(shared_by(None), 3, 150, 150) >= 0.6
 
 
 def test_independent_features_of_wide_tables_bring_few_warnings():
-    assert warned(independent, 5, 100, 200) <= 0.2
+    assert warned(independent, 3, 100, 150) <= 0.34
 
 
 @pytest.mark.slow

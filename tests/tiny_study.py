@@ -12,7 +12,7 @@ TINY = {
     "repeats": 10,
     "seed": 3,
     "splits": 2,
-    "scenario": [{"name": "surrogate", "n_rows": 40, "rho": [0.0, 0.9]}],
+    "scenario": [{"name": "surrogate", "n_rows": 120, "rho": [0.0, 0.9]}],
     "learner": [{"name": "linear"}, {"name": "linear", "ridge": 1.0}],
     "methods": {"names": ["gcm", "loco"]},
 }

@@ -27,19 +27,38 @@ charges what it fitted to `result.cost`.
 | diagnose | `diagnostics/` | what the regressions left undone, and how far that can shift a test |
 | conclude | `results/conclusion.py` | one frozen `Result`: table, findings, quality, cost, settings |
 
-**Where is GCM's formula?** `methods/gcm.py`, the function `gcm`: the product of two residuals, a number a row and
-feature. **How do I add a learner?** A frozen class in `learners/__init__.py` that makes a model of
-`learners/estimators/`, and its name in `LEARNERS`; `nuisance/engines/plain.py` then fits it. A fast engine of the same
-name is optional. **How do I add a method?** `methods/yours.py` with its formula, and one entry in `METHODS` with label,
-long name, reference and needs: table, report, methods paragraph, pictures, commands and studies find it there.
-**What happens between `fit_residuals` and `Result`?** `results/conclusion.py` reads top to bottom: scores, tests,
-corrections, findings.
+**Where is GCM's formula?** At the head of `methods/gcm.py`. The function `gcm` returns the scores, the product of two
+residuals, a number for each row and feature; `mean_test` in `inference/tests.py` makes the statistic and its p-value of
+them, √n · mean / sd, as of every method's scores. The [page of the method](methods/gcm.md) has the same formula for
+readers.
+
+**How do I add a learner?** To use one, pass any scikit-learn estimator as `learner=`. To give one a name and settings of
+its own: a model with `fit` and `predict` in `learners/estimators/`, a frozen class in `learners/__init__.py` that makes
+it, and the class in `LEARNERS`. `nuisance/engines/plain.py` then fits it; a fast engine of the same name is optional.
+`CONTRIBUTING.md` has the steps.
+
+**How do I add a method?** `methods/yours.py` with its formula, and one entry in `METHODS` with label, long name,
+reference and needs: table, report, methods paragraph, pictures, commands and studies find it there.
+
+**What happens between `fit_residuals` and `Result`?** `Job.run` in `assessment.py` hands the residuals of each repeat to
+`Job._finish`, and that to `conclude` in `results/conclusion.py`:
+
+1. methods without a p-value, such as the lasso, select (`select_without_test`);
+2. the residuals are regressed once more, to see what was left undone (`leftover` in `diagnostics/residual_checks.py`);
+3. each test has its scores (`score`: the method's function, then `methods/few_rows.py` where few rows carry them), from
+   these estimate, error, p-value and interval (`mean_test`), and the repeats are combined (`combine_repeats`);
+4. p-values are corrected, features selected, and a verdict is *cannot tell* where what both regressions may miss
+   explains it;
+5. quality table, findings and cost are put beside the table in one frozen `Result`.
+
+**Why is a number .03 and not .05?** Thresholds that decide a verdict, a warning or a learner are fields of a `…Policy`,
+each with its evidence: `QualityPolicy.evidence()`.
 
 ## Where it runs
 
 Below the plan there is one `Executor` (`execution/executors.py`) with three kinds: everything here, processes beside
 this one (`n_jobs`), a Dask cluster (`--dask`). Choosing learners, fitting, functions of features, halves, model noise and
-diagnostics all hand their plans to `nuisance/fit.run`, which cuts them into parts (`nuisance/parts.py`) and joins what
+diagnostics all hand their plans to `nuisance/fit.run_plan`, which cuts them into parts (`nuisance/parts.py`) and joins what
 comes back; stability and studies hand over whole runs. Nobody else knows where anything runs.
 
 - **The same bytes.** An engine says how its plans may be cut without a bit changing (`cut_by`): by features, by folds or

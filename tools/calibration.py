@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import argparse
 import csv
+import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import pandas as pd
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from covaria.assessment import Job, prepare
+import covaria
 
 Array = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parent.parent
@@ -161,27 +161,31 @@ def cells() -> Iterator[Cell]:
                 yield "intervals", f"slope {slope:g}", n, learner, effect_of, {"slope": slope}
 
 
-def only_x(job: Job) -> Job:
-    """Return a job that tests x; the others are columns that no feature owns."""
-    data = job.data
-    own = tuple(f if f.name == "x" else replace(f, columns=()) for f in data.features)
-    return replace(job, data=replace(data, features=own))
+def asked(part: str) -> list[str]:
+    """Return the methods that a part measures."""
+    return [m for m in METHODS if part != "levels" or m != "loco"]
 
 
-def measured(cell: Cell, run: int) -> dict[str, float]:
-    """Return what one run says: p-values below the level, or intervals that hold the truth."""
-    part, name, n, learner, draw, settings = cell
+def answers(cell: Cell, run: int, methods: list[str]) -> pd.DataFrame:
+    """Return what the methods say of x in one run, tested alone, given all other columns."""
+    _, name, n, learner, draw, settings = cell
     X, y = draw(n, np.random.default_rng([run, n, *name.encode()]), **settings)
     options = {"clusters": "cluster"} if "cluster" in X else {}
-    asked = [*METHODS] if part != "levels" else ["gcm", "pcm", "gcm+pcm"]
-    job = prepare(X, y, learner=learner, methods=asked, seed=run, check=False, **options)
-    table = only_x(job).run().table
-    rows = table[table["feature"] == "x"].set_index("method")
-    if part != "intervals":
-        return {method: float(rows.loc[method, "p_value"] < LEVEL) for method in asked}
+    result = covaria.assess(
+        X, y, learner=learner, methods=methods, features=["x"], seed=run, check=False, **options
+    )
+    return result.table.set_index("method")
+
+
+def measured(cell: Cell, run: int, methods: list[str]) -> dict[str, float]:
+    """Return what one run says: p-values below the level, or intervals that hold the truth."""
+    rows, settings = answers(cell, run, methods), cell[5]
+    if cell[0] != "intervals":
+        return {method: float(rows.loc[method, "p_value"] < LEVEL) for method in methods}
     return {
         method: float(rows.loc[method, "effect_low"] <= truth <= rows.loc[method, "effect_high"])
         for method, truth in true_effects(settings["slope"]).items()
+        if method in methods
     }
 
 
@@ -200,22 +204,30 @@ def stored() -> dict[tuple[str, str, int, str], dict[str, dict[int, float]]]:
     return found
 
 
-def measure(runs: int, only: list[str], largest: int, most_seconds: float) -> None:
+def chosen(only: list[str], named: str, rows: range) -> list[Cell]:
+    """Return the cells of a part, of a learner, of so many rows, and with a name like this."""
+    every = (c for c in cells() if {c[0], c[3]} >= set(only) and c[2] in rows)
+    return [c for c in every if re.search(named, c[1])]
+
+
+def measure(
+    runs: range, wanted: list[Cell], most_seconds: float, methods: Collection[str] = METHODS
+) -> None:
     """Run what is missing, the cells in turn, and write every run down."""
     have, begin = stored(), time.monotonic()
-    chosen = [c for c in cells() if {c[0], c[3]} >= set(only) and c[2] <= largest]
     with STORE.open("a", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         if file.tell() == 0:
             writer.writerow(FIELDS)
-        for run in range(runs):
-            for cell in chosen:
+        for run in runs:
+            for cell in wanted:
                 if time.monotonic() - begin > most_seconds:
                     return
                 done = have.get(cell[:4], {})
                 if any(run in of_measure for of_measure in done.values()):
                     continue
-                for name, value in measured(cell, run).items():
+                some = [name for name in asked(cell[0]) if name in methods]
+                for name, value in measured(cell, run, some).items():
                     writer.writerow([*cell[:4], run, name, f"{value:g}"])
                 file.flush()
 
@@ -247,18 +259,20 @@ def page() -> str:
         lines += [f"| cell | n | learner | {' | '.join(names)} | runs |"]
         lines += ["| --- " * (len(names) + 4) + "|"]
         for (_, cell, n, learner), value in rows:
-            rates = [_rate(list(value[m].values())) if m in value else "" for m in names]
             count = max(len(of_measure) for of_measure in value.values())
+            rates = [_rate(list(value[m].values()), count) if m in value else "" for m in names]
             smoke = "" if count >= ENOUGH else " (smoke test)"
             lines += [f"| {cell} | {n:,} | {learner} | {' | '.join(rates)} | {count}{smoke} |"]
         lines += [""]
     return "\n".join(lines)
 
 
-def _rate(values: list[float]) -> str:
+def _rate(values: list[float], of_all: int) -> str:
+    """Return a share and its error, and of how many runs where others have more."""
     rate = float(np.mean(values))
     error = np.sqrt(max(rate * (1 - rate), 0.25 / len(values)) / len(values))
-    return f"{rate:.3f} ± {error:.3f}".replace("0.", ".")
+    fewer = f" of {len(values)}" if len(values) < of_all else ""
+    return f"{rate:.3f} ± {error:.3f}".replace("0.", ".") + fewer
 
 
 def write_page() -> None:
@@ -273,14 +287,20 @@ def write_page() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0, help="the first run, which is its seed")
     parser.add_argument("--only", default="", help="a part, a learner, or both: rare,linear")
+    parser.add_argument("--cells", default="", help="a pattern that their names match")
+    parser.add_argument("--methods", default=",".join(METHODS), help="as gcm,pcm")
+    parser.add_argument("--least", type=int, default=0, help="tables of at least these rows")
     parser.add_argument("--largest", type=int, default=10**9, help="tables of at most these rows")
     parser.add_argument("--most-seconds", type=float, default=np.inf)
     parser.add_argument("--page", action="store_true", help="write the page and run nothing")
     given = parser.parse_args()
     if not given.page:
         only = [name for name in given.only.split(",") if name]
-        measure(given.runs, only, given.largest, given.most_seconds)
+        wanted = chosen(only, given.cells, range(given.least, given.largest + 1))
+        runs = range(given.first, given.first + given.runs)
+        measure(runs, wanted, given.most_seconds, given.methods.split(","))
     write_page()
 
 

@@ -23,8 +23,9 @@ import covaria
 from covaria.assessment import prepare
 
 TESTS = ("gcm", "pcm", "gcm+pcm")
-# Features that take fewer values are not mirrored; a forest learns from so many other rows at most.
-FEWEST_VALUES, MOST_ROWS = 20, 1500
+# Features that take fewer values are not mirrored; a forest learns from so many other rows at most,
+# and at least.
+FEWEST_VALUES, MOST_ROWS, FEWEST_ROWS = 20, 1500, 200
 MODELS = {
     "forest": lambda seed: RandomForestRegressor(100, min_samples_leaf=5, random_state=seed),
     "boosting": lambda seed: GradientBoostingRegressor(max_depth=3, random_state=seed),
@@ -79,7 +80,7 @@ def main() -> None:
     seeds = range(given.first_seed, given.first_seed + given.runs)
     for name in given.tables.split(","):
         X = table_of(name)
-        n_rows = min(given.rows, len(X) - 200)
+        n_rows = min(given.rows, len(X) - FEWEST_ROWS)
         for extrapolate in (False, True) if given.plain else (True,):
             runs = []
             for seed in seeds:

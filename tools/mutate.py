@@ -155,8 +155,8 @@ SAME = {
         "encoding: within: SWEEPS if len(every) > 1 else 1 -> SWEEPS if len(every) > 1 else 2",
     ),
     "a p-value is never just the level": (
-        "encoding: goes_with: Means.of(code).chances(values) < UNLIKELY"
-        " -> Means.of(code).chances(values) <= UNLIKELY",
+        "encoding: goes_with: Means.of(code).chances(values) < POLICY.unlikely"
+        " -> Means.of(code).chances(values) <= POLICY.unlikely",
     ),
 }
 EQUIVALENT = {change: reason for reason, changes in SAME.items() for change in changes}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from covaria.execution import interrupts as interrupts  # isort: skip  # the first of all
 
 from covaria import learners
-from covaria.assessment import assess
+from covaria.assessment import assess, prepare
 from covaria.efficiencies import (
     efficiency,
     plan,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from covaria.selection.selectors import Selector, StabilitySelector
     from covaria.studies.runner import run_study
 
-__version__ = "0.1.0"
+__version__ = "0.9.0"
 
 __all__ = [
     "METHODS",
@@ -72,6 +72,7 @@ __all__ = [
     "negligible",
     "plan",
     "power_at",
+    "prepare",
     "refit",
     "relative_efficiency",
     "relative_variability",

@@ -29,21 +29,23 @@ from covaria.methods import (
     get_methods,
 )
 from covaria.nuisance.given import Elsewhere, Given
+from covaria.nuisance.memory import Memory
 from covaria.nuisance.plan import Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.several import fit_all
 from covaria.nuisance.splits import make_splits
 from covaria.options.checks import jobs, plain, plain_all, reporter, truth
 from covaria.options.familiar import knows_its_options
-from covaria.results.conclusion import Options, choose, conclude
+from covaria.results.conclusion import Chosen, Options, conclude, select_without_test
 from covaria.results.equivalence import with_negligible
-from covaria.results.grouping import as_one, as_table, similarity, visited_down
-from covaria.results.grouping import clusters as clusters_of
+from covaria.results.grouping import as_one, as_table, clusters_of, similarity, visited_down
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features
 from covaria.tables.encoding import encoded
+from covaria.tables.formulas import Formula, is_formula, read_formula
 from covaria.tables.losses import Pinball, read_loss
 from covaria.tables.reading import aligned
+from covaria.tables.sampling import at_hand
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,6 +75,7 @@ def assess(
     task: str = "auto",
     loss: object = None,
     missing_target: str = "refuse",
+    rows: int | None = None,
     alternative: str | None = None,
     validity: str = "conservative",
     correction: str = "bh",
@@ -86,18 +89,23 @@ def assess(
     effect: str | None = None,
     margin: float | None = None,
     predictions: Mapping[str, object] | None = None,
-    shared_randomness: bool = True,
+    shared_randomness: bool | None = None,
     seed: int = 0,
     n_jobs: int = 1,
     progress: Progress | bool | None = None,
 ) -> Result:
-    """Return which features help predict y given the rest, with p-values.
+    """Return which features help predict y given the other features, with p-values.
 
     Parameters
     ----------
-    X, y
-        Any dataframe or array and its target; or a dataframe and the name of its target column.
-        A list of names, or a table of numbers, is several targets: each feature is tested for all.
+    X
+        The features, and columns that others name: any dataframe or array. Or the path of a
+        Parquet or Arrow file or folder, a pyarrow dataset, a lazy frame of polars or a DuckDB
+        relation, of which as many rows are drawn as memory allows. Or a formula, with its table as
+        y, "price ~ rooms + C(kind) | city": what stands behind | is given, not tested.
+    y
+        The target: an array, or the name of its column in X. A list of names, or a table of
+        numbers, is several targets: each feature is tested for all of them at once.
     learner
         "auto" chooses the best of several for y and for each feature, by cross-validation. Or a
         name (`covaria.learners.LEARNERS`), a learner value such as `Boosting(trees=200)`, or any
@@ -110,7 +118,8 @@ def assess(
         5 cross-fits in five folds; 0.33 holds out a third; "none" tests in sample; or a
         scikit-learn splitter, or a list of (train, test) row numbers, which share no row.
     paper
-        The paper's mode: in sample, two-sided, raw p < .05, one permutation.
+        The paper's mode: in sample, two-sided, raw p < .05, one permutation, new random draws for
+        every model.
     groups
         {"place": ["lat", "lon"]}: several columns tested as one feature. "auto" tests features that
         explain each other together as well, and their parts as far as the data allow:
@@ -118,10 +127,12 @@ def assess(
     features
         ["price", "rooms"]: test these alone, each given all others; groups by their names. They
         get the numbers of a run that tests all, but for the correction, which counts the tested.
-    sample_weight, clusters
-        An array each, or the name of a column of X; rows of a cluster stay in one fold and may
-        depend on each other. Without clusters, copies of a row are one; range(len(y)) counts every
-        row by itself.
+    sample_weight
+        How much each row counts: an array, or the name of a column of X.
+    clusters
+        Which rows belong together: an array, or the name of a column of X. Rows of a cluster stay
+        in one fold and may depend on each other. Without it copies of a row are a cluster;
+        range(len(y)) counts every row by itself.
     event
         An array or the name of a column: 1 where the event was seen and 0 where the row was
         censored. y is the time then; GCM and PCM take martingale residuals, and gains are those of
@@ -137,15 +148,21 @@ def assess(
         tests are of that quantile of y.
     missing_target
         "drop" leaves out rows without a target, with a note; "refuse" names them.
+    rows
+        Test a random sample of so many rows of a table that has its target in it.
     alternative
         None: GCM two-sided, gains "greater"; or "two-sided", "greater", "less" for all.
     validity
         How LOCO meets its degenerate null: "conservative", "zipper", "split" or "signed_root".
-    correction, alpha, confidence
-        "bh", "by", "holm", "bonferroni", "storey" or "none"; the level after it; that of the
-        intervals.
+    correction
+        How p-values are adjusted for the number of features: "bh", "by", "holm", "bonferroni",
+        "storey" or "none".
+    alpha
+        The level: a feature is selected where its adjusted p-value is below it.
     top
         Select this many features, the strongest by their statistic, whatever their p-value.
+    confidence
+        How often intervals hold the truth.
     repeats
         Cross-fits with new folds, of which a test takes the mean of its statistics.
     permutations
@@ -169,10 +186,14 @@ def assess(
     shared_randomness
         Whether models of a fold share their random draws (bags of rows, starting weights), so that
         only columns tell them apart. False draws anew for every model, as R's gbm and the paper
-        do: slower, and gains have more noise.
-    seed, n_jobs, progress
-        Same seed, same numbers, for any number of processes; a function of (done, total). Without
-        one a terminal or a notebook shows a bar; False shows none.
+        do: slower, and gains have more noise. None shares them, but for the paper's mode.
+    seed
+        Same seed, same numbers.
+    n_jobs
+        How many processes share the work, -1 for all cores; the numbers are those of one.
+    progress
+        A function of (done, total). Without one a terminal or a notebook shows a bar; False shows
+        none.
 
     Examples
     --------
@@ -184,7 +205,7 @@ def assess(
     """
     settings = {name: value for name, value in locals().items() if name != "progress"}
     progress = reporter(progress)
-    job = prepare(**settings)
+    job = replace(prepare(**settings), memory=Memory())
     with watched(progress) as reported:
         return job.run(reported)
 
@@ -215,6 +236,9 @@ class Job:
     given: Given | None = None  # predictions made elsewhere
     finds_groups: bool = False  # groups="auto"
     of_y: Learner | None = None  # where y has a learner of its own
+    has_baseline: bool = False  # of times until an event
+    memory: Memory | None = field(default=None, compare=False, repr=False)
+    chosen: Mapping[str, Chosen] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def encoded(self) -> Dataset:
@@ -250,20 +274,29 @@ class Job:
             progress=_continued(progress, repeat, self.options.repeats),
             ledger=ledger,
             executor=executor,
-            shared_randomness=self.options.shared_randomness,
+            shared_randomness=self.options.shares_draws,
             extrapolate=self.options.extrapolate in (True, "auto") and not self.options.in_sample,
             given=self.given,
+            memory=self.memory,
         )
 
-    def run(self, progress: Progress | None = None, executor: Executor | None = None) -> Result:
-        """Return the result, with what every stage cost; an executor fits in other places."""
+    def run(
+        self,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
+        spent: Ledger | None = None,
+    ) -> Result:
+        """Return the result, with what every stage cost; an executor fits in other places.
+
+        What a run before has `spent` is part of the cost.
+        """
         if executor is None and self.n_jobs != 1:
             with closing(self.processes()) as beside:
-                return self.run(progress, beside)
-        ledger = Ledger()
+                return self.run(progress, beside, spent)
+        ledger = Ledger() if spent is None else Ledger(dict(spent.rows))
         with ledger.stage("prepare"):
             ledger.charge("checking the table", "", 0, self.seconds)
-        if self.data.is_survival:
+        if self.data.is_survival and not self.has_baseline:
             return self._with_baseline(ledger, executor)._run(ledger, progress, executor)
         return self._run(ledger, progress, executor)
 
@@ -273,19 +306,19 @@ class Job:
         for _ in range(BASELINE_ROUNDS):
             folds = make_splits(job.data, BASELINE_FOLDS, self.options.seed, 0)
             plan = replace(job.plan(0, None, ledger, executor), folds=folds, needs=needs,
-                           purpose="baseline hazard")  # fmt: skip
+                           memory=None, purpose="baseline hazard")  # fmt: skip
             left = fit_residuals(plan)
             if not left.failures:
                 ratios = job.data.y - left.y_given_all
                 job = replace(job, data=job.data.with_ratios(ratios))
-        return job
+        return replace(job, has_baseline=True)
 
     def _run(self, ledger: Ledger, progress: Progress | None, executor: Executor | None) -> Result:
         with ledger.stage("plan"):
             repeats = range(self.options.repeats)
             plans = [self.plan(repeat, progress, ledger, executor) for repeat in repeats]
         fitted = [fit_all(plan) for plan in plans]
-        return self.conclude(plans[0], fitted)
+        return self._finish(plans[0], fitted)
 
     def processes(self) -> Processes:
         """Return this process and others beside it; only others where a learner is not ours."""
@@ -293,14 +326,12 @@ class Job:
         foreign = any(isinstance(one, Estimator) for one in (self.learner, *candidates))
         return Processes(self.n_jobs, apart=foreign)
 
-    def conclude(self, plan: Plan, fitted: Sequence[Residuals]) -> Result:
+    def _finish(self, plan: Plan, fitted: Sequence[Residuals]) -> Result:
         """Return the result of what the models of each repeat left over, the plan's first."""
         ledger = plan.ledger or Ledger()
         with one_thread():  # the same bits on any number of cores
             with ledger.stage("select without a test"):
-                chosen = choose(self.methods, self.data, self.options.seed, self.names)
-                for name, one in chosen.items():
-                    ledger.charge(name, "", 0, one.seconds)
+                chosen = self._chosen(ledger)
             with ledger.stage("diagnose"):
                 checked = self.options.check and not self.options.in_sample
                 left = leftover(plan, fitted[0]) if checked else None
@@ -312,7 +343,53 @@ class Job:
                 with ledger.stage("test groups"):
                     result = replace(result, groups=self._groups(plan, fitted[0], result))
         about = replace(result.about, models=ledger.models)
-        return replace(result, about=about, cost=ledger.table(), settings=self.settings)
+        again = None
+        if self.memory is not None and not self.memory.is_full:
+            again = _Again(replace(self, chosen=chosen), ledger)
+        return replace(
+            result, about=about, cost=ledger.table(), settings=self.settings, again=again
+        )
+
+    def _chosen(self, ledger: Ledger) -> dict[str, Chosen]:
+        """Return what each chooser chose, now or in the run that is extended."""
+        new = [method for method in self.methods if method.name not in self.chosen]
+        fresh = select_without_test(new, self.data, self.options.seed, self.names)
+        for name, one in fresh.items():
+            ledger.charge(name, "", 0, one.seconds)
+        return {**self.chosen, **fresh}
+
+    def extended(self, methods: Sequence[str], features: Sequence[str]) -> Job:
+        """Return the job with more methods or features, or raise where it has them already."""
+        names = [method.name for method in self.methods]
+        more = get_methods([*names, *methods], **self._kinds) if methods else self.methods
+        asked = self._asked_too(features)
+        if len(more) == len(names) and asked == self.asked:
+            raise InputError("extend names nothing that the result has not. Name other methods.")
+        settings = {**self.settings, "methods": [method.name for method in more],
+                    "features": None if asked is None else list(asked)}  # fmt: skip
+        # Choosers look at all features, and say of the tested ones.
+        chosen = self.chosen if asked == self.asked else {}
+        job = replace(self, methods=more, asked=asked, settings=settings, chosen=chosen)
+        _check(job)
+        return job
+
+    @property
+    def _kinds(self) -> dict[str, Any]:
+        options = self.options
+        return {
+            "validity": options.validity,
+            "paper": options.paper,
+            "in_sample": options.in_sample,
+        }
+
+    def _asked_too(self, features: Sequence[str]) -> tuple[str, ...] | None:
+        """Return the features to test where some more are named."""
+        if self.given is not None:
+            raise InputError("predictions=… cannot be extended. Call assess with all of them.")
+        if not features or self.asked is None:
+            return self.asked
+        new = named_features(features, self.data, self.settings.get("groups"))
+        return tuple(name for name in self.data.names if name in {*self.asked, *new})
 
     def _groups(self, plan: Plan, residuals: Residuals, result: Result) -> pd.DataFrame:
         """Return the sets of features that explain each other, tested from the largest down."""
@@ -351,6 +428,22 @@ class Job:
         return float(table["p_value"].to_numpy()[table.index == data.names[min(members)]][0])
 
 
+@dataclass(frozen=True)
+class _Again:
+    """What a result needs to be extended; it is of this process, and no file nor other has it."""
+
+    job: Job
+    ledger: Ledger
+
+    def __call__(self, methods: Sequence[str], features: Sequence[str]) -> Result:
+        job = self.job.extended(methods, features)
+        with watched(reporter(None)) as reported:
+            return job.run(reported, spent=self.ledger)
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
 def _decides(methods: Sequence[AnyMethod]) -> str:
     """Return the name of the test that decides: a combination, else the first test."""
     tests = [m for m in methods if isinstance(m, (Method, Combination))]
@@ -373,6 +466,7 @@ def prepare(
     task: str = "auto",
     loss: object = None,
     missing_target: str = "refuse",
+    rows: int | None = None,
     predictions: Mapping[str, object] | None = None,
     n_jobs: int = 1,
     **choices: Any,
@@ -382,7 +476,8 @@ def prepare(
     asked = {"learner": learner, "methods": methods, "paper": paper, "groups": groups,
              "features": plain_all(features), "sample_weight": sample_weight,
              "clusters": clusters, "event": event, "task": task, "loss": loss,
-             "missing_target": missing_target, "predictions": predictions}  # fmt: skip
+             "missing_target": missing_target, "rows": rows,
+             "predictions": predictions}  # fmt: skip
     settings = {name: plain(value) for name, value in (defaults() | asked | choices).items()}
     chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
@@ -391,6 +486,13 @@ def prepare(
     rule = read_loss(loss)
     if event is not None and rule is not None:
         raise InputError("With event gains are those of the partial likelihood. Leave out loss.")
+    formula, X, y = (X, y, None) if is_formula(X) else (None, X, y)
+    X, said = at_hand(X, rows, choices.get("seed", 0))
+    if formula is not None:
+        asked_for = read_formula(str(formula), X, (sample_weight, clusters))
+        X, y, named, features = _by_formula(asked_for, named, features)
+    if said:
+        _check_sampled(y=y, sample_weight=sample_weight, clusters=clusters, predictions=predictions)
     data = Dataset.from_table(
         X, y, groups=named, sample_weight=sample_weight, clusters=clusters,
         event=event, task=task,
@@ -399,6 +501,7 @@ def prepare(
         missing_target=missing_target,
     )  # fmt: skip
     data = data if rule is None else data.with_loss(rule)
+    data = replace(data, notes=(*said, *data.notes))
     options = Options(**choices)
     if paper:
         options = options.as_in_the_paper()
@@ -424,6 +527,28 @@ def prepare(
         job = _without_fits(job, given, is_default=_is_default(methods))
     _check(job)
     return replace(job, seconds=time.perf_counter() - start, settings=settings)
+
+
+def _by_formula(
+    formula: Formula, groups: Mapping[str, Sequence[str]] | None, features: Sequence[str] | None
+) -> tuple[object, str, Mapping[str, Sequence[str]] | None, Sequence[str] | None]:
+    """Return table, target, groups and features as a formula and the options say together."""
+    if features is not None:
+        raise InputError(
+            "A formula says what is tested: put what is not behind |, and leave out features."
+        )
+    together = {**(groups or {}), **formula.groups}
+    return formula.table, formula.target, together or None, formula.features
+
+
+def _check_sampled(**beside: object) -> None:
+    """Raise where something beside a table has all of its rows, and the table some."""
+    for name, value in beside.items():
+        if value is not None and not isinstance(value, str):
+            raise InputError(
+                f"A sample of the table's rows is drawn, and {name} lies beside it. Put it into "
+                "the table and give the name of its column."
+            )
 
 
 def _is_default(methods: object) -> bool:

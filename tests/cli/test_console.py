@@ -77,7 +77,7 @@ def on_a_terminal(folder, *words, **environment):
             break
         shown += part
     os.close(main)
-    assert running.wait(timeout=60) == 0
+    assert running.wait(timeout=200) == 0
     return shown.decode()
 
 

@@ -148,9 +148,9 @@ def an_entry(url: str, **changes: object) -> Entry:
     return replace(base, **changes)
 
 
-def load_from(monkeypatch, url: str, **changes: object):
+def load_from(monkeypatch, url: str, timeout: float = 60.0, **changes: object):
     monkeypatch.setitem(ENTRIES, "tiny", an_entry(url, **changes))
-    return datasets.load("tiny", timeout=0.3)
+    return datasets.load("tiny", timeout=timeout)
 
 
 def left_in(folder) -> list[str]:
@@ -189,8 +189,8 @@ def test_the_right_file_is_taken_out_of_a_zip(server, cache, monkeypatch):
         ("other.csv", {}, "another sha256"),
         ("truncated", {}, "only 100 of"),
         ("nothing-here", {}, "404"),
-        ("slow", {}, "silent for 0.3 s"),
-        ("drip", {}, "too slow"),
+        ("slow", {"timeout": 0.3}, "silent for 0.3 s"),
+        ("drip", {"timeout": 0.3}, "too slow"),
         ("endless", {"limit": 50_000}, "more than the 50,000 bytes"),
         ("table.csv", {"limit": 50}, "more than the 50 allowed"),
         ("to-a-file", {}, "not allowed"),

@@ -80,9 +80,9 @@ def test_a_learner_off_for_y_alone_leaves_gcm_its_level():
             check=False,
         ).table["p_value"][1:]
         < 0.05
-        for seed in range(40)
+        for seed in range(25)
     ]
-    assert np.mean(rejected) < 0.12  # of 120
+    assert np.mean(rejected) < 0.14  # of 75
 
 
 def test_huber_is_told_where_noise_is_lopsided_and_rows_are_many():

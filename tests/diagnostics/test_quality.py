@@ -154,6 +154,20 @@ def test_many_rows_are_looked_at_in_part(monkeypatch):
     assert half.bias[0] == pytest.approx(whole.bias[0], rel=0.4)  # for all rows
 
 
+def test_trees_look_at_some_of_very_many_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    X[:, 0] = np.sign(X[:, 1] * X[:, 2]) + 0.5 * X[:, 0]  # trees alone find it
+    plan = prepare(X, X[:, 0] + rng.normal(size=2000), learner="linear").plan(0)
+    residuals = fit_residuals(plan)
+    whole = leftover(plan, residuals)
+    monkeypatch.setattr("covaria.diagnostics.residual_checks.MOST_FOR_TREES", 1000)
+    half = leftover(plan, residuals)
+    assert half.x[0] != whole.x[0]
+    assert half.x[0] == pytest.approx(whole.x[0], rel=0.4)
+    assert half.f[0] == pytest.approx(whole.f[0], abs=0.3)
+
+
 def test_a_group_is_not_looked_for_in_its_own_columns():
     X, y = bent_in_three()
     wider = np.column_stack([X, 0.5 * X[:, 0]])  # x6 tells all of x0, but belongs to it

@@ -112,11 +112,8 @@ def test_the_bootstrap_agrees_with_the_delta_method(result):
     assert drawn[["low", "high"]].tolist() == pytest.approx(
         delta[["low", "high"]].tolist(), rel=0.05
     )
-    again = covaria.efficiency(result, bootstrap=2000, seed=1).iloc[0]
-    assert again["low"] == drawn["low"]
-
-
-COVERAGE = {"fast": (60, 4000), "slow": (400, 20_000)}
+    once, again = (covaria.efficiency(result, bootstrap=50, seed=1).iloc[0] for _ in range(2))
+    assert again["low"] == once["low"]
 
 
 def coverage(runs, n_rows):
@@ -127,7 +124,7 @@ def coverage(runs, n_rows):
     for seed in range(runs):
         X, y = model.draw(n_rows, seed=seed)
         found = covaria.efficiency(
-            assess(X, y, learner="linear", methods=BOTH, seed=seed)
+            assess(X, y, learner="linear", methods=BOTH, seed=seed, check=False)
         ).set_index("feature")
         for name in ("x1", "x2"):
             row = found.loc[name]
@@ -138,8 +135,8 @@ def coverage(runs, n_rows):
 
 
 def test_intervals_cover_the_theory():
-    found = coverage(60, 4000)
-    # 120 intervals: two standard errors of .95 are .04.
+    found = coverage(40, 4000)
+    # 80 intervals: three standard errors of .95 are .07.
     assert 0.88 <= found["are"] <= 1
     assert 0.88 <= found["assumption_a"] <= 1
 

@@ -111,7 +111,8 @@ def found(model, method, n_rows, runs):
     for seed in range(runs):
         X, y = model.draw(n_rows, seed=seed)
         splits = 0.5 if method == "loco" else 5
-        result = assess(X, y, learner="linear", methods=[method], splits=splits, seed=seed)
+        result = assess(X, y, learner="linear", methods=[method], splits=splits, seed=seed,
+                        check=False)  # fmt: skip
         hits += result.table["p_value"].iloc[0] < 0.05
     return hits / runs
 
@@ -139,8 +140,8 @@ def test_rows_planned_from_a_pilot_give_the_planned_power(method):
 def test_planned_rows_give_about_the_planned_power():
     model, method = SETTINGS["middling"]
     rows = covaria.plan(model, power=0.8, methods=[method])["rows"].iloc[0]
-    # Of 250 runs, three standard errors are .08.
-    assert found(model, method, int(rows), 250) == pytest.approx(0.8, abs=0.08)
+    # Of 150 runs, three standard errors are .1.
+    assert found(model, method, int(rows), 150) == pytest.approx(0.8, abs=0.1)
 
 
 @pytest.mark.parametrize(

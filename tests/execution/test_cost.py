@@ -51,7 +51,7 @@ def test_a_table_of_one_feature_fits_nothing_without_columns():
 def test_seconds_add_up_to_the_clock(learner):
     covaria.assess(X, y, learner=learner)  # compiles
     shares = []
-    for _ in range(3):
+    for _ in range(5):  # another's turn at the processor may fall between two stages
         start = time.perf_counter()
         result = covaria.assess(X, y, learner=learner)
         shares.append(result.cost["seconds"].sum() / (time.perf_counter() - start))

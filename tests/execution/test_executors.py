@@ -103,8 +103,9 @@ def test_the_default_uses_both_workers_and_has_the_bytes_of_one(eager, monkeypat
     assert 0.1 < np.mean(np.array(executor.said) == os.getpid()) < 0.9
 
 
-@pytest.mark.parametrize("n_jobs", [2, 3])
-@pytest.mark.parametrize("learner", ["boosting(trees=10)", Ridge(), "splines(df='gcv')"])
+@pytest.mark.parametrize(
+    ("learner", "n_jobs"), [("boosting(trees=10)", 2), (Ridge(), 3), ("splines(df='gcv')", 2)]
+)
 def test_more_jobs_give_the_bytes_of_one(learner, n_jobs, eager, monkeypatch):
     monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
     settings = {"learner": learner, "methods": "gcm,pcm,loco,permutation", "splits": 3}

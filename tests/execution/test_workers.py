@@ -67,7 +67,7 @@ def living(session):
     return found
 
 
-def wait_until(is_so, seconds=60):
+def wait_until(is_so, seconds=200):
     until = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < until, "waited in vain"
@@ -87,7 +87,7 @@ def test_killed_without_a_word_no_worker_is_left(code, tmp_path):
         assert started.poll() is None, started.stderr.read().decode()
         os.kill(started.pid, signal.SIGKILL)
         started.wait()
-        wait_until(lambda: not living(started.pid), seconds=30)
+        wait_until(lambda: not living(started.pid))
         assert not list(tmp_path.glob("covaria-*"))
     finally:
         for process in living(started.pid):
@@ -179,7 +179,7 @@ def test_a_process_serves_the_next_call_too_and_ends_when_it_was_idle(monkeypatc
     monkeypatch.setattr(workers, "IDLE", 0.0)
     worker = workers.hire()
     workers.dismiss(worker)
-    worker.wait(60)
+    worker.wait(200)
     assert worker._process.returncode == 0
     monkeypatch.undo()
     first = workers.hire()
@@ -227,7 +227,7 @@ def test_processes_that_die_at_once_are_done_without(monkeypatch):
         executor.is_awake(wanted=True)
         assert dict(each(executor, str, [1, 2])) == {0: "1", 1: "2"}
         for worker in executor._workers:
-            worker.wait(60)
+            worker.wait(200)
             wait_until(lambda worker=worker: worker.is_gone)
     assert executor._false_starts == processes.MOST_FALSE_STARTS
     assert not executor.is_awake(wanted=True)

@@ -171,7 +171,7 @@ def test_what_cannot_be_asked_is_one_sentence(chain, given, options, said):
 @pytest.mark.parametrize("kinds", ["numbers", "classes", "several"])
 def test_the_level_is_held_where_both_follow_z(kinds):
     rng = np.random.default_rng(7)
-    rejected, draws = 0, 60
+    rejected, draws = 0, 30
     for _ in range(draws):
         z = rng.normal(size=(150, 2))
         x, y = (np.sin(z[:, 0]) + rng.normal(size=150) for _ in range(2))
@@ -182,7 +182,7 @@ def test_the_level_is_held_where_both_follow_z(kinds):
         }[kinds]
         found = independence_test(x, y, given=z, learner="splines", methods="gcm", check=False)
         rejected += found.verdict == "matters"
-    # Above this of 60 a test of level .05 lands once in a thousand.
+    # Above this of 30 a test of level .05 lands once in a thousand.
     assert rejected <= binom.isf(0.001, draws, 0.05)
 
 

@@ -64,6 +64,8 @@ def contradicts(table, confidence):
         {"alternative": "greater"},
         {"alternative": "less"},
         {"groups": {"both": ["a", "b"]}},
+        {"groups": {"both": ["a", "b"]}, "alternative": "less"},
+        {"groups": {"both": ["a", "b"]}, "alternative": "less", "repeats": 3},
         {"clusters": "cluster"},
     ],
     ids=str,

@@ -39,7 +39,9 @@ def test_no_row_leaves_its_fold_and_every_order_is_as_likely():
 
 def test_orders_are_drawn_once_and_all_draws_begin_anew():
     own, other = (shuffles(np.arange(30) % 2) for _ in range(2))
-    assert own.orders(50) is own.orders(50)
+    assert own.places(50) is own.places(50)
+    assert replace(own, fold=own.fold[::-1]).places(50) is own.places(50)  # of the same sizes
+    assert len(replace(own, fold=np.zeros(30, int)).places(50)) == 50
     assert len(own.orders(50)) == 50
     assert np.array_equal(own.orders(50), other.orders(50))
 

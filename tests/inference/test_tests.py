@@ -357,6 +357,14 @@ def test_an_end_that_disagrees_moves_to_where_a_normal_test_of_that_p_value_has_
     assert np.allclose(ends[1 if sign > 0 else 0], estimate + sign * 9)
 
 
+@pytest.mark.parametrize("alternative", SIDES)
+def test_a_length_has_the_same_ends_whatever_was_asked_of_means(alternative):
+    low, high, length = np.zeros(2), np.full(2, 0.9), np.full(2, 0.5)
+    args = low, high, length, np.array([0.001, 0.2])
+    ends = agreeing(*args, alternative, 0.95, lengths=np.ones(2, dtype=bool))
+    assert np.array_equal(ends, agreeing(*args, "two-sided", 0.95))
+
+
 def test_a_p_value_that_is_just_the_level_finds_nothing():
     one = np.ones(1)
     assert agreeing(0.5 * one, 2 * one, one, 0.5 * one, "two-sided", 0.5)[0][0] == 0

@@ -49,11 +49,12 @@ def p_value(x, y, fold, alternative="two-sided", seed=0):
     return 2 * norm.sf(abs(ratio)) if alternative == "two-sided" else norm.sf(ratio)
 
 
+@pytest.mark.parametrize("n_runs", [60, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("ones", [3, 5, 20, 100])
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
-def test_a_rare_flag_that_says_nothing_is_not_found_with_a_lopsided_target(ones, share):
+def test_a_rare_flag_that_says_nothing_is_not_found_with_a_lopsided_target(ones, share, n_runs):
     # The normal limit rejects up to 94% of them.
-    rng, rejected, n_runs = np.random.default_rng([ones, int(100 * share)]), 0, 150
+    rng, rejected = np.random.default_rng([ones, int(100 * share)]), 0
     for seed in range(n_runs):
         fold = folds(rng)
         x, y = out_of_fold(flag(rng, ones), fold), out_of_fold(rng.random(N_ROWS) < share, fold)
@@ -115,7 +116,7 @@ def test_one_sided_p_values_are_permuted_in_their_own_tail():
 
 
 def test_a_form_of_many_rare_levels_holds_its_level():
-    rng, rejected, n_runs = np.random.default_rng(5), 0, 100
+    rng, rejected, n_runs = np.random.default_rng(5), 0, 50
     from scipy.stats import chi2
 
     for seed in range(n_runs):
@@ -149,7 +150,7 @@ def table(rng, x, n_rows=N_ROWS):
 def test_assess_does_not_find_noise_that_few_rows_carry(kind):
     methods = ["gcm", "pcm", "gcm+pcm", "loco", "dropout", "permutation"]
     found = dict.fromkeys(methods, 0)
-    for seed in range(12):
+    for seed in range(8):
         rng = np.random.default_rng([seed, *kind.encode()])
         x = {
             "flag": flag(rng, 5),
@@ -161,15 +162,15 @@ def test_assess_does_not_find_noise_that_few_rows_carry(kind):
         rows = result.table[result.table["feature"] == "x"]
         for method, p in zip(rows["method"], rows["p_value"], strict=True):
             found[method] += p < 0.05
-    # Five or more of twelve would come of a level of .05 once in 5,000 times.
-    assert max(found.values()) <= 4, found
-    assert sum(found.values()) <= 10, found
+    # Four or more of eight would come of a level of .05 once in 2,700 times.
+    assert max(found.values()) <= 3, found
+    assert sum(found.values()) <= 8, found
 
 
 def test_a_flag_that_goes_with_rare_counts_is_not_found_for_that():
     # Both are ten times as common where z is 1: permuted over all rows, noughts look unusual.
     found = 0
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng([seed, 31])
         z = (rng.random(800) < 0.3) * 1.0
         x = (rng.random(800) < np.where(z > 0, 0.04, 0.004)) * 1.0
@@ -177,7 +178,7 @@ def test_a_flag_that_goes_with_rare_counts_is_not_found_for_that():
         options = {"learner": "linear", "methods": "gcm", "seed": seed, "check": False}
         result = assess(pd.DataFrame({"z": z, "x": x}), y, **options)
         found += result.table["p_value"].iloc[1] < 0.05
-    assert found <= 7  # eight of forty would come of .05 once in 2,000 times
+    assert found <= 5  # six of twenty would come of .05 once in 3,000 times
 
 
 def test_a_finding_that_few_rows_carry_names_them():
@@ -200,3 +201,16 @@ def test_the_scores_still_make_the_table_where_residuals_were_permuted():
         assert np.allclose(rows["estimate"], scores.mean(axis=0))
         assert np.allclose(rows["std_error"], scores.std(axis=0) / np.sqrt(N_ROWS))
         assert np.allclose(rows["statistic"], rows["estimate"] / rows["std_error"])
+
+
+def test_whether_residuals_are_permuted_does_not_hang_on_the_names_of_classes():
+    # The first class is the one that GCM has no column of its own for.
+    rng = np.random.default_rng(4)
+    y = np.where(np.arange(300) < 9, "rare", rng.choice(["m", "n"], size=300))
+    X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["x", "a"])
+
+    def p_of(name):
+        options = {"learner": "linear", "methods": "gcm", "check": False, "features": ["x"]}
+        return assess(X, np.where(y == "rare", name, y), **options).table["p_value"][0]
+
+    assert p_of("a") == pytest.approx(p_of("z"), abs=1e-9)

@@ -138,6 +138,7 @@ def test_a_path_that_goes_wrong_is_mended(kind, monkeypatch):
         coefs = rng().normal(size=(2, len(self.pull)))
         return np.array([2 * last, last]), coefs
 
+    monkeypatch.setattr(lasso_solver, "has_numba", lambda: False)
     for solver in (lasso_solver._ByGram, lasso_solver._ByRows):
         monkeypatch.setattr(solver, "_bends", nonsense)
     mended = lasso_path(X, y)
@@ -145,6 +146,55 @@ def test_a_path_that_goes_wrong_is_mended(kind, monkeypatch):
     assert np.allclose(mended.lambdas, right.lambdas, rtol=1e-12)
     fitted = [X @ path.coefs.T + path.intercepts for path in (mended, right)]
     assert np.allclose(*fitted, atol=1e-6)
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Follow paths of any width by machine code, and count how often that went to the end."""
+    lasso_homotopy = pytest.importorskip("covaria.methods.lasso_homotopy", reason="numba")
+    follow, ends = lasso_homotopy.follow, []
+
+    def counted(gram, pull, lambdas, rule):
+        coefs, reached = follow(gram, pull, lambdas, rule)
+        ends.append(reached)
+        return coefs, reached
+
+    monkeypatch.setattr(lasso_solver, "COMPILED_FROM", 0)
+    monkeypatch.setattr(lasso_homotopy, "follow", counted)
+    return ends
+
+
+@pytest.mark.parametrize("name", [name for name in CASES.index if not name.startswith("classes")])
+def test_by_machine_code_the_path_and_its_errors_are_glmnets(name, compiled):
+    case, answers, coefs, found = r_case.__wrapped__(name)
+    assert np.allclose(found.path.lambdas, answers["lambda"], rtol=1e-10, atol=0)
+    assert np.allclose(found.path.coefs, coefs, rtol=0, atol=1e-7)
+    assert np.array_equal(found.path.coefs != 0, coefs != 0)
+    assert np.allclose(found.error, answers["cvm"], rtol=1e-6, atol=0)
+    assert found.lambda_min == pytest.approx(case["lambda_min"], rel=1e-10)
+    assert len(compiled) > 0 or case["data"] == "wide"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_by_machine_code_every_answer_is_a_minimum(kind, compiled):
+    X = hard_table(kind)
+    y = X[:, 0] / X[:, 0].std() + rng(4).normal(size=len(X))
+    assert distance_from_minimum(X, y, lasso_path(X, y)) < 1e-8
+    least = lasso_path(X, y, lambdas=[0.3, 0.1, 0.0])
+    assert kind == "wide" or distance_from_minimum(X, y, least) < 1e-8
+
+
+def test_machine_code_bends_where_scikit_learn_does():
+    X = rng(1).normal(size=(400, 130))
+    X[:, 1:] += 0.9 * X[:, :-1]
+    y = X[:, :5].sum(axis=1) + 3 * rng(2).normal(size=400)
+    compiled = lasso_path(X, y)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lasso_solver, "has_numba", lambda: False)
+        plain = lasso_path(X, y)
+    assert np.array_equal(compiled.lambdas, plain.lambdas)
+    assert np.array_equal(compiled.coefs != 0, plain.coefs != 0)
+    assert np.allclose(compiled.coefs, plain.coefs, rtol=0, atol=1e-12)
 
 
 def test_orthogonal_columns_are_shrunk_one_by_one():

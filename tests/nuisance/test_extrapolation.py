@@ -15,7 +15,8 @@ from covaria.nuisance.extrapolation import (
     fitted_once,
     halves_of,
 )
-from covaria.nuisance.fit import by_task, run
+from covaria.nuisance.fit import by_task, run_plan
+from covaria.nuisance.policy import POLICY
 from covaria.nuisance.residuals import fit_residuals, gather
 
 
@@ -41,8 +42,9 @@ def test_what_both_regressions_may_miss_is_taken_off_the_mean(residuals):
         size, gaps = 1.0, []
         for name in ("x_given_rest", "y_given_rest"):
             left, *halves = (getattr(one, name)[:, j] for one in (residuals, *residuals.halves))
-            larger = np.mean([half**2 for half in halves])
-            gaps.append(np.clip(larger / np.mean(left**2) - 1, 0, 1))
+            larger, apart = np.mean([half**2 for half in halves]), halves[0] - halves[1]
+            gap, noise = larger / np.mean(left**2) - 1, np.mean(apart**2) / 4 / np.mean(left**2)
+            gaps.append(np.clip(max(gap, POLICY.as_noise * noise), 0, 1))
             size *= np.sqrt(np.mean(left**2))
         missed[j] = np.sqrt(gaps[0] * gaps[1]) * size * residuals.may_miss[j]
     assert missed[0] > 0
@@ -68,7 +70,7 @@ def test_the_interval_holds_what_is_seen_and_what_is_left_of_it():
 
 def test_a_finding_that_what_both_miss_may_explain_is_one_that_cannot_be_told():
     found = {}
-    for seed in range(6):
+    for seed in range(4):
         X, y = waves(200, seed)
         on, off = (covaria.assess(X, y, extrapolate=e, check=False) for e in (True, False))
         own = on.table["verdict"].tolist(), off.table["selected"].tolist()
@@ -140,6 +142,6 @@ def test_what_halves_predict_is_what_models_of_their_rows_predict():
     plan = prepare(*waves(), learner=Boosting(trees=5, bag=1.0), check=False).plan(0)
     halves = halves_of(replace(plan, needs=PRODUCT))
     for half, outcomes in zip(halves, fitted_once(halves), strict=True):
-        alone = by_task(half, run(half))
+        alone = by_task(half, run_plan(half))
         for task, outcome in zip(half.tasks, outcomes, strict=True):
             np.testing.assert_allclose(outcome.prediction, alone[task].prediction, atol=1e-12)

@@ -14,6 +14,7 @@ from covaria.assessment import prepare
 from covaria.learners import Auto
 from covaria.methods.gcm import gcm
 from covaria.nuisance.engines import plain
+from covaria.nuisance.fit import by_task, run
 from covaria.nuisance.residuals import fit_residuals
 
 ALL = ["gcm", "loco", "dropout", "permutation"]
@@ -202,3 +203,23 @@ def test_models_draw_anew_where_randomness_is_not_shared():
     assert exact[0].equals(exact[1])
     with pytest.raises(InputError, match="shared_randomness"):
         assess(X, y, shared_randomness="no")
+    usual, paper, shared = (
+        assess(X, y, paper=paper, shared_randomness=own, **options).table
+        for paper, own in ((False, None), (True, None), (True, True))
+    )
+    assert usual.equals(assess(X, y, shared_randomness=True, **options).table)
+    assert paper.equals(assess(X, y, paper=True, shared_randomness=False, **options).table)
+    assert not paper["statistic"].equals(shared["statistic"])
+
+
+@pytest.mark.parametrize("learner", ["boosting(trees=20)", "network(hidden=[4], epochs=5)"])
+def test_models_that_draw_anew_are_those_of_the_plain_engine(learner):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(120, 3))
+    y = X[:, 0] + rng.normal(size=120)
+    job = prepare(X, y, learner=learner, methods=["gcm", "loco", "dropout"], paper=True)
+    fast, slow = (by_task(job.plan(0), run(job.plan(0), plainly=p)) for p in (False, True))
+    assert list(fast) == list(slow)
+    for task, outcome in fast.items():
+        assert outcome.prediction == pytest.approx(slow[task].prediction, abs=1e-9)
+        assert outcome.unused == slow[task].unused == frozenset()

@@ -62,6 +62,10 @@ def test_a_plan_has_all_options_of_a_fit():
         covaria.fit_residuals(random_state=1)
     with pytest.raises(InputError, match="fit_residuals takes plan"):
         covaria.fit_residuals(X, X[:, 0])
+    with pytest.raises(InputError, match=r"prepare\(X, y\)\.plan\(0\)"):
+        covaria.fit_residuals(X)
+    plan = covaria.prepare(X, X[:, 0], learner="linear", methods="gcm").plan(0)
+    assert covaria.fit_residuals(plan).x_given_rest.shape == X.shape
 
 
 def test_a_misspelt_option_is_answered_with_the_nearest():

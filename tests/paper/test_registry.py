@@ -14,12 +14,13 @@ from covaria.paper import figure, figures
 from covaria.paper.assumption import DRAWN, FACED, ratios
 from covaria.paper.evidence import Evidence
 from covaria.paper.page import page, write_page
-from covaria.paper.run import Results, Run, read_results, write_results
+from covaria.paper.registry import Verdict
+from covaria.paper.run import Results, Run, in_its_place, read_results, write_results
 from covaria.paper.studies import DF, RHO, STUDIES
 from covaria.studies import metrics
 
 FIG2 = [0, 0, 0.896, 1.497, 1.001, 3.960, 1.0004, 1.338]
-SIMULATED = ["fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7",
+SIMULATED = ["theory", "fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7",
              "sfig1", "sfig2", "sfig3", "sfig4"]  # fmt: skip
 
 
@@ -59,13 +60,22 @@ def test_every_figure_and_table_of_the_paper_has_a_name():
 
 def test_the_simulations_have_the_papers_sizes():
     assert {name: s.repeats for name, s in STUDIES.items()} == {
-        "boosting": 100, "kernel": 100, "surrogate": 50, "heavy_tails": 50, "network": 100,
-        "wide_boosting": 50, "wide_kernel": 50, "canonical": 100,
+        "boosting": 100, "kernel": 100, "surrogate": 50, "surrogate_network": 50,
+        "heavy_tails": 50, "heavy_tails_network": 50, "network": 100, "wide_boosting": 50,
+        "wide_kernel": 50, "canonical": 100, "surrogate_beta": 20, "heavy_tails_beta": 20,
     }  # fmt: skip
     assert STUDIES["surrogate"].grid("paper")["scenario"][0]["rho"] == RHO
     assert STUDIES["heavy_tails"].grid("paper")["scenario"][0]["df"] == DF
     assert STUDIES["boosting"].grid("paper")["paper"] is True
     assert STUDIES["boosting"].grid("ours")["splits"] == 5
+
+
+def test_draws_are_new_for_every_model_but_in_the_mode_that_shares_them():
+    assert "shared_randomness" not in STUDIES["boosting"].grid("paper")  # the paper's default
+    assert STUDIES["network"].grid("paper")["shared_randomness"] is False
+    assert STUDIES["boosting"].grid("shared")["shared_randomness"] is True
+    assert STUDIES["boosting"].grid("default")["learner"] == [{"name": "auto"}]
+    assert "default" not in STUDIES["kernel"].modes  # it draws the rows of boosting
 
 
 def known_runs(recall):
@@ -84,25 +94,56 @@ def known_runs(recall):
 
 
 @pytest.mark.parametrize(
-    ("gcm", "loco", "held", "numbers"),
+    ("gcm", "loco", "verdict", "numbers"),
     [
-        ([8, 8, 8], [4, 4, 4], True, "1.00 vs .50, paired difference .50 ± .00"),
-        ([4, 4, 4], [8, 8, 8], False, ".50 vs 1.00, paired difference -.50 ± .00"),
-        ([8, 0, 8], [4, 4, 4], False, ".67 vs .50, paired difference .17 ± .33"),
-        ([4, 4, 4], [4, 4, 4], False, ".50 vs .50, paired difference .00 ± .00"),
-        ([8], [4], False, "1.00 vs .50, paired difference .50 ± —"),
+        ([8, 8, 8], [4, 4, 4], "held", "1.00 vs .500, paired difference .500 ± .00"),
+        ([4, 4, 4], [8, 8, 8], "not held", ".500 vs 1.00, paired difference -.500 ± .00"),
+        ([8, 0, 8], [4, 4, 4], "undecided", ".667 vs .500, paired difference .167 ± .333"),
+        ([4, 4, 4], [4, 4, 4], "not held", ".500 vs .500, paired difference .00 ± .00"),
+        ([8], [4], "undecided", "1.00 vs .500, paired difference .500 ± —"),
     ],
 )
-def test_a_difference_holds_by_two_standard_errors_of_paired_runs(gcm, loco, held, numbers):
-    evidence = Evidence(
-        "fig1", Results(known_runs({"gcm": gcm, "loco": loco}), pd.DataFrame({"method": []}))
-    )
+def test_a_difference_is_decided_by_two_standard_errors_of_paired_runs(gcm, loco, verdict, numbers):
+    evidence = evidence_of({"gcm": gcm, "loco": loco})
+    evidence.says("5.1", "GCM can identify more significant variables than LOCO")
     evidence.higher("recall", "gcm", "loco", "in (b)", scenario="additive")
     (claim,) = evidence.claims
     assert claim.text == "GCM has higher recall than LOCO in (b)"
     assert claim.numbers == numbers
-    assert claim.held is held
-    assert str(claim).endswith("held" if held else "did not hold")
+    assert str(claim).endswith(verdict)
+    assert (claim.id, claim.section) == ("fig1-1", "5.1")
+    assert claim.quote.startswith("GCM can identify")
+
+
+def evidence_of(recall, praised=""):
+    features = pd.DataFrame({"method": []})
+    return Evidence("fig1", Results(known_runs(recall), features), praised)
+
+
+def test_a_claim_keeps_its_id_where_others_have_nothing_to_be_judged_by():
+    every = evidence_of({"gcm": [8, 7, 8], "loco": [4, 4, 4], "dropout": [2, 2, 3]})
+    of_gcm = evidence_of({"gcm": [8, 7, 8], "loco": [4, 4, 4]}, praised="gcm")
+    for evidence in (every, of_gcm):
+        evidence.higher("recall", "gcm", ("loco", "dropout"), "in (b)", scenario="additive")
+        evidence.higher("recall", "loco", "dropout", "in (b)", scenario="additive")
+        evidence.at_least("recall", ["gcm"], "in (b)", 0.5, scenario="additive")
+    assert [claim.id for claim in every.claims] == ["fig1-1", "fig1-2", "fig1-3", "fig1-4"]
+    assert [claim.id for claim in of_gcm.claims] == ["fig1-1", "fig1-4"]
+
+
+def test_times_of_our_programs_are_not_held_against_the_paper():
+    evidence = evidence_of({"gcm": [4, 4], "loco": [4, 4]})
+    evidence.higher("seconds", "gcm", "loco", "in (b)")
+    assert evidence.claims[0].verdict is Verdict.OTHER
+
+
+def test_the_default_stands_in_the_place_of_gcm_beside_the_rivals():
+    rivals = Results(known_runs({"gcm": [1, 1], "loco": [2, 2]}), pd.DataFrame())
+    runs = known_runs({"gcm": [5, 5], "gcm+pcm": [7, 7]}).assign(learner="auto")
+    found = in_its_place(Results(runs, pd.DataFrame()), rivals).runs
+    means = found.groupby("method")["recall"].mean()
+    assert means.to_dict() == {"gcm": 7 / 8, "loco": 2 / 8}
+    assert set(found["learner"]) == {"boosting"}
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +161,8 @@ def test_a_figure_runs_draws_and_judges_and_resumes_what_it_has(quick):
     stamp = quick.store("boosting").stat().st_mtime_ns
     again = figure("fig1").make(replace(quick, known={}))  # the same store, in a new session
     assert quick.store("boosting").stat().st_mtime_ns == stamp
-    assert len(again.claims) == 16
+    assert len({claim.id for claim in again.claims}) == len(again.claims) == 15
+    assert all(claim.quote and claim.section for claim in again.claims)
 
 
 def test_results_written_are_results_read(quick, tmp_path):
@@ -128,10 +170,16 @@ def test_results_written_are_results_read(quick, tmp_path):
     write_results(tmp_path, "boosting", "paper", found)
     text = (tmp_path / "boosting-paper-runs.csv").read_text()
     assert text.startswith("# covaria ")
-    assert "seed 0, covaria paper fig3 --mode paper --fast --repeats 2;" in text.splitlines()[0]
+    stamped = text.splitlines()[0]
+    assert "seed 0, covaria paper fig3 --mode paper --fast --repeats 2;" in stamped
+    assert "commit " in stamped
+    assert "torch " in stamped
     back = read_results(tmp_path, "boosting", "paper")
     columns = ["scenario", "method", "repeat", *metrics.METRICS]
     pd.testing.assert_frame_equal(back.runs[columns], found.runs[columns], rtol=1e-5)
+    first = found.runs.iloc[0]
+    assert len(first["p_values"].split()) == 20
+    assert len(first["chosen"].split()) == first["tp"] + first["fp"]
     stored = Run(tmp_path / "nowhere", results=tmp_path)
     claims = [str(claim) for claim in figure("fig1").make(quick).claims]
     assert [str(claim) for claim in figure("fig1").make(stored).claims] == claims
@@ -154,10 +202,11 @@ def test_the_page_lists_every_claim_and_a_quick_one_does_not_replace_a_full_one(
     text = page(made, figures(), "covaria paper all --fast")
     claims = [claim for one in made["paper"].values() for claim in one.claims]
     for claim in claims:
-        assert f"| {claim.text} | {claim.numbers} |" in text
-    held = sum(claim.held for claim in claims)
-    assert f"| {len(claims)} | {held} | {len(claims) - held} |" in text
-    assert "a quick run with few repeats" in text
+        assert f"| {claim.id} | {claim.text} | " in text
+        assert f"**{claim.verdict}**: {claim.numbers} |" in text
+        assert f"> {claim.quote} (Section {claim.section})" in text
+    assert f"| claims | {len(claims)} |" in text
+    assert "a smoke test, not the full study" in text
     path = tmp_path / "docs" / "reproduction.md"
     assert write_page(path, text, keep_fuller=True)
     assert write_page(path, "the full study", keep_fuller=False)
@@ -169,14 +218,14 @@ def test_the_command_lists_and_makes_figures(tmp_path):
     def covaria(*words):
         return subprocess.run(
             [sys.executable, "-m", "covaria", "paper", *words],
-            cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+            cwd=tmp_path, capture_output=True, text=True, timeout=200, check=False,
         )  # fmt: skip
 
     listed = json.loads(covaria("list", "--json").stdout)
     assert [row["name"] for row in listed] == list(figures())
     done = covaria("fig2", "--fast")
     assert done.returncode == 0, done.stderr
-    assert "fig2 (paper mode, 10 repeats): 6 of 7 claims held" in done.stdout
+    assert "fig2 (paper mode, 10 repeats): 7 claims: 6 held, 1 not held" in done.stdout
     assert "few repeats" in done.stdout
     assert (tmp_path / "covaria-paper" / "fig2-paper.svg").stat().st_size > 1000
     table = pd.read_csv(tmp_path / "covaria-paper" / "fig2-paper.csv")

@@ -1,6 +1,7 @@
 """What was asked for is kept, and asks for the same again."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ ASKED = {
     "defaults": {"learner": "linear"},
     "learner text": {"learner": "boosting(trees=20)"},
     "learner value": {"learner": Boosting(trees=20)},
-    "learner of two words": {"learner": SingleIndex()},
+    "learner of two words": {"learner": SingleIndex(), "check": False},
     "own candidates": {"learner": Auto(candidates=(Linear(), Boosting(trees=10)))},
     "estimator": {"learner": FOREST},
     "pipeline": {"learner": make_pipeline(StandardScaler(), FOREST)},
@@ -61,6 +62,12 @@ def run(**asked):
     return covaria.assess(X, y, **{"learner": "linear", **asked})
 
 
+@cache
+def of_kind(name):
+    """Return the result of one kind of options; several tests ask for it."""
+    return run(**ASKED[name])
+
+
 def numbers(result):
     """Return all of a result but the time it took."""
     stored = json.loads(result.to_json())
@@ -71,7 +78,7 @@ def numbers(result):
 
 @pytest.mark.parametrize("name", ASKED)
 def test_the_settings_and_the_snippet_repeat_the_result(name):
-    result = run(**ASKED[name])
+    result = of_kind(name)
     again = covaria.assess(X, y, **result.settings)
     assert numbers(again) == numbers(result)
     names = {"covaria": covaria, "X": X, "y": y, **ASKED[name]}
@@ -82,7 +89,7 @@ def test_the_settings_and_the_snippet_repeat_the_result(name):
 
 @pytest.mark.parametrize("name", ASKED)
 def test_settings_survive_a_trip_to_disk(name, tmp_path):
-    result = run(**ASKED[name])
+    result = of_kind(name)
     result.to_json(tmp_path / "result.json")
     read = covaria.Result.from_json(tmp_path / "result.json")
     assert read == result

@@ -34,7 +34,7 @@ def client():
     """Return a client of a cluster of two processes on this machine."""
     with (
         warnings.catch_warnings(),
-        dask.config.set(LOCAL),
+        dask.config.set({**LOCAL, "distributed.scheduler.allowed-failures": 1}),  # fewer starts
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
         ) as cluster,
@@ -63,7 +63,7 @@ def test_a_study_on_dask_is_the_study_here_though_a_worker_is_killed(tmp_path, c
 
 
 def test_the_works_are_sent_once_and_results_come_one_by_one(tmp_path, client, monkeypatch):
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=120)
     seen, sent, scatter = [], [], client.scatter
 
     def counted(values, **choices):
@@ -100,7 +100,7 @@ def test_assess_on_dask_gives_the_table_of_assess(client, learner):
 def test_the_default_on_dask_is_many_tasks_on_both_workers_and_the_table_goes_once(
     client, monkeypatch
 ):
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=120)
     for name in ("MANY_NUMBERS", "WORTH_CALLING", "SHORTEST", "SHORT"):
         monkeypatch.setattr(fit, name, 0)  # small as it is
     X, y = covaria.draw("linear", n_rows=100, seed=2)
@@ -122,7 +122,7 @@ def test_the_default_on_dask_is_many_tasks_on_both_workers_and_the_table_goes_on
 
 
 def test_assess_on_dask_outlives_a_killed_worker(client):
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=120)
     X, y = covaria.draw("linear", n_rows=120, seed=2)
     settings = {"learner": LinearRegression(), "methods": ["gcm"], "splits": 5, "repeats": 4}
     pid = next(iter(client.run(os.getpid).values()))
@@ -219,7 +219,7 @@ def deadly():
 
 
 def test_a_task_that_ends_its_process_fails_alone(tmp_path, client):
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=120)
     store = tmp_path / "study.sqlite"
     scenarios = [*TINY["scenario"], {"name": "deadly", "model": deadly(), "n_rows": 30}]
     study = {**TINY, "repeats": 1, "learner": ["linear"], "scenario": scenarios}
@@ -237,7 +237,7 @@ class Ends(LinearRegression):
 
 
 def test_a_learner_that_ends_its_process_is_one_sentence_of_assess(client, monkeypatch):
-    client.wait_for_workers(1, timeout=60)
+    client.wait_for_workers(1, timeout=120)
     X, y = covaria.draw("linear", n_rows=60, seed=2)
     came, outcomes = [], clusters.outcomes
 

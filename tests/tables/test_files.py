@@ -205,7 +205,7 @@ def test_parquet_is_read_with_polars_where_pyarrow_is_not_there(tmp_path, monkey
 def test_parquet_without_a_reader_says_what_to_install(tmp_path, monkeypatch):
     path = written(tmp_path, b"PAR1", "table.parquet")
     monkeypatch.setattr(importlib.util, "find_spec", without("pyarrow", "polars"))
-    with pytest.raises(MissingExtra, match=re.escape("covaria[polars]")):
+    with pytest.raises(MissingExtra, match=re.escape("covaria[parquet]")):
         read_table(path)
 
 

@@ -54,10 +54,32 @@ def test_every_cell_draws_a_table_with_the_feature_x(tool):
         assert len(X) == len(y) == n
 
 
-@pytest.mark.parametrize("learner", ["linear", "auto"])
-def test_x_is_tested_alone_as_it_is_beside_others(tool, learner):
-    X, y = tool.effect_of(80, np.random.default_rng(0), slope=0.2)
-    job = tool.prepare(X, y, learner=learner, methods=["gcm", "loco"], seed=0, check=False)
-    tables = (one.run().table for one in (job, tool.only_x(job)))
-    beside, alone = (table[table["feature"] == "x"]["p_value"].to_list() for table in tables)
-    assert alone == pytest.approx(beside)
+@pytest.mark.parametrize(
+    ("part", "draw", "settings", "learner"),
+    [
+        ("intervals", "effect_of", {"slope": 0.2}, "linear"),
+        ("intervals", "effect_of", {"slope": 0.2}, "auto"),
+        ("levels", "many_levels", {"levels": 30, "zipf": True}, "linear"),
+    ],
+)
+def test_x_is_tested_alone_as_it_is_beside_others(tool, part, draw, settings, learner):
+    cell = (part, "some", 90, learner, getattr(tool, draw), settings)
+    X, y = cell[4](90, np.random.default_rng([0, 90, *b"some"]), **settings)
+    methods = tool.asked(part)
+    table = tool.covaria.assess(X, y, learner=learner, methods=methods, seed=0, check=False).table
+    beside = table[table["feature"] == "x"]["p_value"].to_list()
+    assert tool.answers(cell, 0, methods)["p_value"].to_list() == pytest.approx(beside)
+
+
+def test_runs_can_begin_at_other_seeds_and_cells_be_named(tool, monkeypatch):
+    arguments = ["calibration.py", "--first", "70", "--runs", "1", "--cells", "^15 clusters"]
+    for more in (["--runs", "2", "--methods", "gcm"], []):
+        monkeypatch.setattr(sys, "argv", arguments + more)
+        tool.main()
+    rows = [row.split(",")[1:6] for row in tool.STORE.read_text().splitlines()[1:]]
+    assert rows == [["15 clusters", "300", "linear", run, "gcm"] for run in ("70", "71")]
+
+
+def test_a_method_measured_less_often_says_so(tool):
+    assert tool._rate([0.0] * 50, 100) == ".000 ± .010 of 50"
+    assert tool._rate([0.0] * 50 + [1.0] * 50, 100) == ".500 ± .050"

@@ -74,7 +74,7 @@ def run(tmp_path, tests, *options):
     module.write_text("def least(a, b):\n    return a if a < b else b\n", encoding="utf-8")
     file.write_text(f"from planted import least\n\n\n{tests}", encoding="utf-8")
     command = [sys.executable, str(TOOL), "--file", str(module), "--tests", str(file), *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     assert module.read_text(encoding="utf-8").endswith("a if a < b else b\n")
     return done.returncode, done.stdout, done.stderr
 

@@ -38,6 +38,7 @@ from covaria.cli.options import (
     Methods,
     MissingTarget,
     Quiet,
+    Rows,
     Seed,
     Splits,
     TableFile,
@@ -218,6 +219,7 @@ def assess(
         typer.Option(help="Of gains: poisson, gamma, absolute or a scikit-learn scorer."),
     ] = None,
     missing_target: MissingTarget = "refuse",
+    rows: Rows = None,
     validity: Annotated[
         str, typer.Option(help="LOCO's null: conservative, zipper, split or signed_root.")
     ] = "conservative",
@@ -252,7 +254,7 @@ def assess(
     """Test which columns of TABLE help to predict the target, given the others."""
     from covaria.tables.files import as_categories, read_groups, read_table, without_columns
 
-    frame, notes = read_table(table)
+    frame, notes = read_table(table, rows, seed)
     settings = {
         "learner": learner,
         "methods": methods,

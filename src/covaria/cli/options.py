@@ -12,7 +12,14 @@ import typer
 from covaria.cli import complete as cli_complete
 from covaria.errors import InputError, short
 
-TableFile = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)]
+TableFile = Annotated[
+    Path,
+    typer.Argument(help="A CSV, Parquet or Arrow file, or a folder of these.", show_default=False),
+]
+Rows = Annotated[
+    int | None,
+    typer.Option(help="Draw so many rows at random; of Parquet what memory allows, else all."),
+]
 Target = Annotated[
     str,
     typer.Option(

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from covaria.paper.run import Run
     from covaria.studies.runner import Standing
 
-MODES = {"paper": ("paper",), "ours": ("ours",), "both": ("paper", "ours")}
+MODES = {
+    "paper": ("paper",), "ours": ("ours",), "default": ("default",), "shared": ("shared",),
+    "both": ("paper", "ours"), "all": ("paper", "ours", "default"),
+}  # fmt: skip
+MODES_HELP = "paper, ours, default or all three; both (paper, ours); shared."
 FORMATS = ("svg", "png", "pdf")
 MOST_REPEATS = 100_000
 SIZES = "sizes.json"  # how full the figures of a folder are
@@ -35,12 +39,15 @@ def register(app: typer.Typer) -> None:
 
 def paper(
     name: Annotated[
-        str, typer.Argument(help="fig1 to fig9, sfig1 to sfig8, table1 to table6; all; or list.")
+        str,
+        typer.Argument(
+            help="fig1 to fig9, sfig1 to sfig8, table1 to table6, theory; all; list; check."
+        ),
     ],
     fast: Annotated[
         bool, typer.Option("--fast", help="A few repeats, to see how it looks.")
     ] = False,
-    mode: Annotated[str, typer.Option(help="paper, ours or both.")] = "both",
+    mode: Annotated[str, typer.Option(help=MODES_HELP)] = "all",
     out: Annotated[Path, typer.Option(help="The folder for stores, tables and pictures.")] = Path(
         "covaria-paper"
     ),
@@ -70,6 +77,9 @@ def paper(
         _list(figures(), as_json)
         return
     _check(mode, picture, repeats, seed)
+    if name == "check":
+        _check_stored(results or Path("results"), page, seed)
+        return
     chosen = _chosen(name)
     run = _run(out, fast, jobs, dask, seed, repeats, results)
     make_room(*_files(chosen, MODES[mode], out, picture), page if name == "all" else None)
@@ -79,6 +89,8 @@ def paper(
         for at, each in enumerate(MODES[mode]):
             made[each] = {}
             for figure in chosen if at == 0 else [f for f in chosen if f.modes]:
+                if each == "default" and not figure.simulated:
+                    continue  # its refits are the paper's
                 try:
                     with progress(hidden=quiet or as_json, label=figure.name) as advance:
                         found = _make(figure, run, each, advance)
@@ -93,10 +105,18 @@ def paper(
                 if not as_json:
                     _say(figure.name, each, found, fast, kept)
             _keep(run, out, results)
+    if name == "all":
+        made |= _shared_instead(run, made)
     if as_json:
         print(json.dumps(_document(made), ensure_ascii=False))
     if name == "all":
-        _page(page, out, made, again, quiet=as_json, keep_fuller=results is None)
+        _page(run, page, made, again, quiet=as_json)
+
+
+def _shared_instead(run: Run, made: dict[str, dict[str, Made]]) -> dict[str, dict[str, Made]]:
+    from covaria.paper.whole import shared_instead
+
+    return shared_instead(run, made)
 
 
 def _kept(run: Run, figure: Figure, mode: str, made: Made, picture: str) -> list[int] | None:
@@ -235,10 +255,12 @@ def _say(name: str, mode: str, made: Made, fast: bool, kept: list[int] | None) -
 def _keep(run: Run, out: Path, results: Path | None) -> None:
     """Write the results of what was run as small tables, for `--results` another time."""
     from covaria.paper import statements as real_items
-    from covaria.paper.run import has_fuller, write_results
+    from covaria.paper.run import has_fuller, write_results, write_table
 
     if results is None:
         folder = out / "results"
+        for name, table in run.tables.items():
+            write_table(folder, name, table, run)
         for (study, mode), found in run.known.items():
             if not has_fuller(folder, study, mode, found):
                 write_results(folder, study, mode, found)
@@ -273,22 +295,29 @@ def _document(made: dict[str, dict[str, Made]]) -> list[dict[str, object]]:
 
 
 def _page(
-    path: Path,
-    out: Path,
-    made: dict[str, dict[str, Made]],
-    command: str,
-    *,
-    quiet: bool,
-    keep_fuller: bool,
+    run: Run, path: Path, made: dict[str, dict[str, Made]], command: str, *, quiet: bool
 ) -> None:
     """Write all claims on one page; a quick run does not replace the page of the full study."""
     from covaria.paper import figures
-    from covaria.paper.page import has_quick, page, write_page
+    from covaria.paper.page import has_quick, write_page
+    from covaria.paper.whole import whole_page, write_pictures
 
-    text = page(made, figures(), command)
-    quick = keep_fuller and has_quick(made, figures())
+    text = whole_page(run, made, command)
+    quick = run.results is None and has_quick(made, figures())
     if not write_page(path, text, keep_fuller=quick):
-        path = out / path.name
+        path = run.folder / path.name
         write_page(path, text, keep_fuller=False)
+    write_pictures(run, made, path.parent)
     if not quiet:
         print(f"All claims: {path}")
+
+
+def _check_stored(results: Path, page: Path, seed: int) -> None:
+    """Say whether the page is that of the stored results, and tasks run again give their digits."""
+    from covaria.paper.check import check
+
+    found = check(results, page, seed=seed)
+    for line in found.lines:
+        print(line)
+    if not found.passed:
+        raise typer.Exit(1)

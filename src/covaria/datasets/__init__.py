@@ -56,9 +56,10 @@ def load(
         False looks in `COVARIA_DATA` and the cache only.
     check
         False takes a file in `COVARIA_DATA` whatever its sha256, such as a newer snapshot.
-    timeout, progress
-        Seconds without a byte before a download is given up, four times as many in all; a
-        function of (bytes, total).
+    timeout
+        Seconds without a byte before a download is given up; four times as many in all.
+    progress
+        A function of (bytes, total).
     """
     if not isinstance(timeout, (int, float)) or not 0 < timeout < float("inf"):
         raise InputError(f"timeout={timeout!r} must be a number of seconds above 0.")

@@ -1,8 +1,8 @@
-"""Does a learner predict means? Then what it leaves over averages 0, out of fold.
+"""Does a learner predict means? Then its residuals average 0, out of fold.
 
 A quantile, an absolute error or class weights aim at something else. In the regression of y alone
-that is harmless to GCM: with c the mean of what is left of y, its product averages c E[ξ] = 0 as
-long as what is left of x_j averages 0. Where both are off, by c and d standard deviations, the
+that is harmless to GCM: with c the mean of the residuals of y, its product averages c E[ξ] = 0 as
+long as the residuals ξ of x_j average 0. Where both are off, by c and d standard deviations, the
 statistic is shifted by c d √n.
 """
 
@@ -16,23 +16,29 @@ from numpy.typing import NDArray
 
 from covaria.inference.tests import normal_p, standard_error
 from covaria.nuisance.residuals import Residuals
+from covaria.policy import Policy, threshold
 
 Array = NDArray[np.float64]
 # Residuals that vary by less than this share of their target vary by rounding alone.
 ROUNDING = 1e-8
+MEASURED = (
+    "docs/auto.md: of 20,000 means of ordinary learners none was both this far off and sure, and "
+    "quantiles .25 and .75 are off by .5 to .7"
+)
 
 
 @dataclass(frozen=True)
-class CentringPolicy:
-    """When a mean of residuals is called off; docs/auto.md has the measurements."""
+class CentringPolicy(Policy):
+    """When a mean of residuals is called off.
 
-    # The chance of one false alarm among all regressions of a run.
-    level: float = 0.001
-    # In standard deviations of the residuals: of 20,000 means of ordinary learners none was both
-    # this far off and sure, and quantiles .25 and .75 are off by .5 to .7.
-    far: float = 0.1
-    # Or less, where two regressions as far off would shift GCM by this many standard errors.
-    shift: float = 0.5
+    level   the chance of one false warning among all regressions of a run
+    far     in standard deviations of the residuals
+    shift   or less, where two regressions as far off would shift GCM by this many standard errors
+    """
+
+    level: float = threshold(0.001, "convention: one run of a thousand")
+    far: float = threshold(0.1, MEASURED)
+    shift: float = threshold(0.5, MEASURED)
 
 
 POLICY = CentringPolicy()

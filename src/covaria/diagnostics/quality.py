@@ -4,42 +4,63 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covaria.diagnostics.centring import Centring, centring
-from covaria.diagnostics.residual_checks import SHARED, Leftover
+from covaria.diagnostics.residual_checks import LIKENESS, Leftover
 from covaria.errors import short
+from covaria.inference.tests import column_blocks
 from covaria.learners import Learner
 from covaria.nuisance.residuals import Residuals
+from covaria.policy import Policy, threshold
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 COLUMNS = [
     "regression", "feature", "learner", "r2",
     "leftover", "leftover_p", "bias", "learning_curve_gap", "fold_ratio", "outlier_share",
     "mean_shift", "kind", "alarm",
 ]  # fmt: skip
-# The share of what is left that the rest still explains, and how sure of it we must be, for a
-# regression to be called poor; and the shift of a statistic that makes its p-value too small.
-POOR, SURE = 0.03, 0.01
-SHIFTED, SUSPECT = 0.75, 0.1
-# The share of what is left that more rows would take away, by which a regression wants more rows;
-# and how many times as far off it is in one fold as in another.
-LARGE_GAP, LARGE_RATIO = 0.3, 3.0
-# The share of what is left of a feature that comes from rows this many times as far off as half
-# of them, though they are not among the feature's own outermost values.
-LARGE_SHARE, FAR, OUTERMOST = 0.15, 10.0, 0.01
-# PCM may be off by as many standard errors, if both its regressions miss the same.
-IN_COMMON = 2.5
-# Fewer rows, or values, say nothing of that.
-FEW_ROWS = 20
-# Above this share explained by the others, a feature has little of its own left to test.
-DETERMINED = 0.98
+ALARMS = "docs/validity.md#are-the-alarms-right: cells that fail warn, cells that hold seldom do"
+
+
+@dataclass(frozen=True)
+class QualityPolicy(Policy):
+    """When a nuisance regression is warned of.
+
+    poor, sure         share of its residuals that the other features still explain, and its p-value
+    shifted, suspect   shift of GCM in standard errors, and the p-values on both sides
+    gap                share of the residual variance that more rows would remove
+    ratio              typical residual of the worst fold over that of the best
+    outliers           share of the residual variance of rows `far` times the typical residual off
+    outermost          share of a feature's values at either end that may be that far off
+    in_common          standard errors that PCM is off by if both its regressions miss the same
+    fewest             rows of a fold, or values of a column, that tell of these
+    determined         R² from the other features, above which little is left to test
+    """
+
+    poor: float = threshold(0.03, ALARMS)
+    sure: float = threshold(0.01, ALARMS)
+    shifted: float = threshold(0.75, ALARMS)
+    suspect: float = threshold(0.1, ALARMS)
+    gap: float = threshold(0.3, ALARMS)
+    ratio: float = threshold(3.0, ALARMS)
+    outliers: float = threshold(0.15, ALARMS)
+    far: float = threshold(10.0, "formula: 6.7 standard deviations of normal residuals")
+    outermost: float = threshold(0.01, "convention: a hundredth at either end")
+    in_common: float = threshold(2.5, ALARMS)
+    fewest: int = threshold(20, "judgement, not measured: medians of fewer rows are noise")
+    determined: float = threshold(0.98, "formula: standard errors 7 times as wide, 1/√(1 − R²)")
+
+
+POLICY = QualityPolicy()
 # The kinds of warnings, as findings have them.
 POORLY, TAKEN, NOT_A_MEAN = "poor_regression", "determined", "not_a_mean"
 
@@ -51,7 +72,7 @@ def quality_table(
     from covaria.diagnostics.table import Quality
 
     rows = []
-    centred = centring(fitted[0])
+    centred, spreads = centring(fitted[0]), _spreads(fitted[0])
     names = {name: j for j, name in enumerate(fitted[0].data.names)}
     for (regression, feature), values in _explained(fitted).items():
         j, r2 = names.get(feature, -1), float(np.median(values))
@@ -77,8 +98,7 @@ def quality_table(
             row["bias"] = float(left.bias[j])
         if regression == "x given rest":
             row["learning_curve_gap"] = learning_curve_gap(fitted[0], j)
-            row["fold_ratio"] = fold_ratio(fitted[0], j)
-            row["outlier_share"] = outlier_share(fitted[0], j)
+            row["fold_ratio"], row["outlier_share"] = spreads[:, j].tolist()
             row["kind"], row["alarm"] = _warning(row, fitted[0], left, j)
         mean = centred.get((regression.replace(" ", "_"), j), Centring())
         row["mean_shift"] = mean.off
@@ -103,7 +123,7 @@ def missed_in_common(residuals: Residuals, left: Leftover, j: int) -> float:
     With shares s and t of both residuals still to be learned, their product is off by √(st) of
     their spread, if they miss the same.
     """
-    if left.f is None or left.f_p is None or not left.f_p[j] < SURE:
+    if left.f is None or left.f_p is None or not left.f_p[j] < POLICY.sure:
         return 0.0
     of_y = max(float(left.y[j]), np.nan_to_num(learning_curve_gap(residuals, j, of_y=True)))
     return float(np.sqrt(len(residuals.rows) * left.f[j] * of_y))
@@ -114,12 +134,7 @@ def fold_ratio(residuals: Residuals, j: int) -> float:
 
     Medians are compared, of columns that take many values: a few rows far off do not count.
     """
-    left, values, weights = _widest_column(residuals, j)
-    folds = [residuals.fold == k for k in range(residuals.n_folds)]
-    typical = [_quantile(left[own], weights[own], 0.5) for own in folds if own.sum() >= FEW_ROWS]
-    if len(typical) < 2 or _takes_few(values):
-        return np.nan
-    return max(typical) / max(min(typical), 1e-12 * max(typical), 1e-300)
+    return float(_fold_ratios(residuals, *_widest_columns(residuals, [j]))[0])
 
 
 def outlier_share(residuals: Residuals, j: int) -> float:
@@ -127,35 +142,95 @@ def outlier_share(residuals: Residuals, j: int) -> float:
 
     Where a value is ordinary the regression is to blame: it was asked where it had seen nothing.
     """
-    left, values, weights = _widest_column(residuals, j)
-    low, high = (_quantile(values, weights, level) for level in (OUTERMOST, 1 - OUTERMOST))
-    total = float(weights @ np.square(left))
-    if _takes_few(values) or not total > 0:
-        return np.nan
-    is_far = (left > FAR * _quantile(left, weights, 0.5)) & (values >= low) & (values <= high)
-    return float(weights[is_far] @ np.square(left[is_far])) / total
+    return float(_outlier_shares(residuals, *_widest_columns(residuals, [j]))[0])
+
+
+def _spreads(residuals: Residuals) -> Array:
+    """Return the fold ratio and the outlier share of every feature, NaN where there is none."""
+    found = np.full((2, residuals.data.n_features), np.nan)
+    if "x_given_rest" not in residuals.arrays:
+        return found
+    known = [j for j, feature in enumerate(residuals.data.features) if feature.tested]
+    for some in column_blocks(len(residuals.rows), len(known)):
+        columns = _widest_columns(residuals, known[some])
+        found[0, known[some]] = _fold_ratios(residuals, *columns)
+        found[1, known[some]] = _outlier_shares(residuals, *columns)
+    return found
+
+
+def _fold_ratios(residuals: Residuals, left: Array, values: Array, few: Mask) -> Array:
+    """Return for each column how many times as far off the worst fold is as the best."""
+    folds = [residuals.fold == k for k in range(residuals.n_folds)]
+    large = [own for own in folds if own.sum() >= POLICY.fewest]
+    if len(large) < 2:
+        return np.full(len(few), np.nan)
+    weights = residuals.weights
+    typical = np.array(
+        [_quantiles(left[own], None if weights is None else weights[own], 0.5) for own in large]
+    )
+    most, least = typical.max(axis=0), typical.min(axis=0)
+    return np.where(few, np.nan, most / np.maximum.reduce([least, 1e-12 * most, 0 * most + 1e-300]))
+
+
+def _outlier_shares(residuals: Residuals, left: Array, values: Array, few: Mask) -> Array:
+    """Return for each column the share of squares of ordinary values that are far off."""
+    weights = residuals.weights
+    low, high = (
+        _quantiles(values, weights, level) for level in (POLICY.outermost, 1 - POLICY.outermost)
+    )
+    is_far = (
+        (left > POLICY.far * _quantiles(left, weights, 0.5)) & (values >= low) & (values <= high)
+    )
+    counted, found = _ones_or(weights, len(left)), np.full(len(few), np.nan)
+    for at in np.flatnonzero(~few).tolist():
+        squares, far = np.square(left[:, at]), is_far[:, at]
+        if (total := float(counted @ squares)) > 0:
+            found[at] = float(counted[far] @ squares[far]) / total
+    return found
+
+
+def _ones_or(weights: Array | None, n_rows: int) -> Array:
+    return np.ones(n_rows) if weights is None else weights
+
+
+def _quantiles(columns: Array, weights: Array | None, level: float) -> Array:
+    """Return a quantile of each column by weights: where these are all alike, the usual one."""
+    if weights is None or np.ptp(weights) == 0:
+        return np.asarray(np.quantile(columns, level, axis=0))
+    return np.array([_quantile(column, weights, level) for column in columns.T])
 
 
 def _quantile(values: Array, weights: Array, level: float) -> float:
-    """Return a quantile by weights: where these are all alike, the usual one."""
-    if np.ptp(weights) == 0:
-        return float(np.quantile(values, level))
+    """Return a quantile by weights."""
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weights[order])
     return float(values[order][np.searchsorted(reached, level * reached[-1])])
 
 
-def _takes_few(values: Array) -> bool:
-    return len(np.unique(values[:1000])) < FEW_ROWS
+def _take_few(values: Array) -> Mask:
+    """Return which columns take few values."""
+    ordered = np.sort(values[:1000], axis=0)
+    return np.asarray(1 + (ordered[1:] != ordered[:-1]).sum(axis=0) < POLICY.fewest)
 
 
-def _widest_column(residuals: Residuals, j: int) -> tuple[Array, Array, Array]:
-    """Return how far off each row is, its value, both of the column off most, and its weight."""
+def _widest_columns(residuals: Residuals, features: Sequence[int]) -> tuple[Array, Array, Mask]:
+    """Return how far off each row is, and its value, of each feature's column that is off most.
+
+    And of which of them rows take few values.
+    """
+    data, columns = residuals.data, [_widest_column(residuals, j) for j in features]
+    left = np.abs(residuals.left_of(columns))
+    values = np.asfortranarray(data.X[:, columns][residuals.rows])
+    return left, values, _take_few(values)
+
+
+def _widest_column(residuals: Residuals, j: int) -> int:
+    tested = residuals.data.features[j].tested
+    if len(tested) == 1:
+        return tested[0]
     x = residuals.columns_of(j)
-    weights = np.ones(len(x)) if residuals.weights is None else residuals.weights
-    widest = int(np.argmax(weights @ (x - np.average(x, axis=0, weights=weights)) ** 2))
-    column = residuals.data.features[j].tested[widest]
-    return np.abs(x[:, widest]), residuals.data.X[residuals.rows, column], weights
+    weights = _ones_or(residuals.weights, len(x))
+    return tested[int(np.argmax(weights @ (x - np.average(x, axis=0, weights=weights)) ** 2))]
 
 
 def _warning(
@@ -163,26 +238,27 @@ def _warning(
 ) -> tuple[str, str]:
     """Return what to beware of in a feature's tests, as a kind and a sentence, or nothing."""
     name, r2 = f"'{short(row['feature'])}'", row["r2"]
-    if r2 > DETERMINED:
+    if r2 > POLICY.determined:
         told = f"{name} is {100 * r2:.1f}% determined by the others: little can be said of it."
         return TAKEN, told
     if (
-        row["learning_curve_gap"] >= LARGE_GAP
-        or row["fold_ratio"] >= LARGE_RATIO
-        or row["outlier_share"] >= LARGE_SHARE
+        row["learning_curve_gap"] >= POLICY.gap
+        or row["fold_ratio"] >= POLICY.ratio
+        or row["outlier_share"] >= POLICY.outliers
     ):
         return POORLY, f"The regression of {name} wants more rows: its p-values may be too small."
     if left is None:
         return "", ""
-    is_poor = left.x[j] >= POOR and left.x_p[j] < SURE
-    is_seen = max(left.x_p[j], left.y_p[j]) < SUSPECT or left.bias_p[j] < SHARED
-    is_shifted = abs(left.bias[j]) >= SHIFTED and is_seen
+    is_poor = left.x[j] >= POLICY.poor and left.x_p[j] < POLICY.sure
+    on_both_sides = max(left.x_p[j], left.y_p[j]) < POLICY.suspect
+    is_seen = on_both_sides or left.bias_p[j] < LIKENESS.sure
+    is_shifted = abs(left.bias[j]) >= POLICY.shifted and is_seen
     if is_poor or is_shifted:
         return POORLY, (
             f"The regression of {name} on the other features is poor: its p-values may be too "
             "small."
         )
-    if missed_in_common(residuals, left, j) >= IN_COMMON:
+    if missed_in_common(residuals, left, j) >= POLICY.in_common:
         return POORLY, (
             f"The regressions of PCM's function of {name} and of y are poor: its p-values may be "
             "too small."
@@ -195,7 +271,7 @@ def _off_alarm(row: dict[str, Any], target: str) -> str:
     name = row["feature"] if row["regression"] == "x given rest" else target
     return (
         f"The learner does not predict the mean of '{short(name)}': it is off by "
-        f"{abs(row['mean_shift']):.2f} standard deviations of what is left."
+        f"{abs(row['mean_shift']):.2f} standard deviations of its residuals."
     )
 
 

@@ -1,9 +1,10 @@
-"""What regressions left undone, and how far that can shift GCM.
+"""Residual diagnostics: what regressions left undone, and how far that can shift GCM.
 
-Every test here is only as valid as its regressions. What a regression left over is regressed once
-more on the rest, out of fold: where that succeeds, it had not finished. With η and δ the parts of
-what is left of x_j and of y that the rest still explains, GCM's mean is off by E[ηδ]; its estimate
-over the standard error is the `bias` of the test, in the units of its statistic.
+Every test here is only as valid as its nuisance regressions. Their residuals are regressed once
+more on the other features, out of fold: where that succeeds, something was left undone. With η and
+δ the parts of the residuals of x_j and of y that the other features still explain, GCM's mean is
+off by E[ηδ]; its estimate over the standard error is the `bias` of the test, in the units of its
+statistic.
 
 Trees look for it, which find jumps, waves and products; kernels, which find what bends slowly in
 three columns or more; and curves, which find what bends in one. `auto` had the like of the latter
@@ -23,10 +24,11 @@ from covaria.inference.tests import normal_p, standard_error
 from covaria.learners import Auto, Boosting
 from covaria.learners.estimators.kernel import Scale
 from covaria.nuisance.extrapolation import PRODUCT
-from covaria.nuisance.fit import by_task, run
+from covaria.nuisance.fit import by_task, run_plan
 from covaria.nuisance.plan import Plan, Task
 from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import Fold, in_parts
+from covaria.policy import Policy, threshold
 from covaria.randomness import stream
 from covaria.tables.dataset import Rows, of_all_classes
 
@@ -42,19 +44,32 @@ CENTRES, COST = 100, 1 / 3
 # for its ends. The column that tells most is taken, by steps of this much.
 WAVES, BENT, ENDS_COST = 12, 6, 0.05
 STEPS, STEP = 5, 0.5
-# Both look at so many rows and columns at most: others would take longer than the tests.
-MOST_ROWS, MOST_COLUMNS = 5000, 60
+# Both look at so many rows and columns at most: others would take longer than the tests. So do
+# trees beyond as many rows, of which 3% that can still be learned are 17 standard errors.
+MOST_ROWS, MOST_COLUMNS, MOST_FOR_TREES = 5000, 60, 10_000
+ALIKE = "docs/auto.md: warned of where all columns act a little, and seldom elsewhere"
 
 
-# In tables with more rows than so many times the columns, what many of them do can be learned.
-WIDE = 4
-# How sure we must be of what rows that are alike say, and the least GCM statistic to doubt.
-SHARED, NOTED = 0.1, 1.28
+@dataclass(frozen=True)
+class LikenessPolicy(Policy):
+    """When rows that are alike have a say in what GCM's mean is off by.
+
+    wide    in tables of fewer rows than so many times the columns
+    sure    where chance would make them say as much less often than this
+    noted   and GCM's statistic is at least this
+    """
+
+    wide: int = threshold(4, ALIKE)
+    sure: float = threshold(0.1, ALIKE)
+    noted: float = threshold(1.28, "formula: the normal 90% point; smaller ones find nothing")
+
+
+LIKENESS = LikenessPolicy()
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """What the rest still explains of residuals: a share and a p-value for x and y of each feature.
+    """What the other features still explain of residuals: a share and a p-value for x_j and y.
 
     `bias` is what that does to GCM, in standard errors, and `bias_p` the p-value of there being
     none, 1 where that was not tested.
@@ -71,24 +86,22 @@ class Leftover:
 
 
 def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
-    """Return what the rest still explains of the residuals; None where GCM was not asked for."""
+    """Return what the others still explain of the residuals; None where GCM was not asked for."""
     rows = residuals.rows
     if not residuals.arrays.keys() >= PRODUCT or len(rows) < 2 * N_FOLDS * TREES.min_node:
         return None
     counted = Counted(_ones_or(residuals.weights, len(rows)), residuals.clusters)
     x, y = _one_column_each(residuals, counted)
-    folds = _folds(plan, rows)
-    found = [_compared(counted, x, y, *(_by_trees(plan, rows, folds, left) for left in (x, y)))]
+    found = [_seen(_of_both_by_trees, plan, rows, counted, x, y, MOST_FOR_TREES)]
     if not isinstance(plan.learner, Auto) and 1 < plan.data.X.shape[1] <= MOST_COLUMNS:
-        found += [_seen(look, plan, rows, counted, x, y) for look in (_by_kernels, _by_curves)]
+        looks = (_by_kernels, _by_curves)
+        found += [_seen(look, plan, rows, counted, x, y, MOST_ROWS) for look in looks]
     picked = _most_of_x(found)
     if "f_given_rest" in residuals.arrays:
         f = _widest(residuals.f_given_rest, counted)
-        share, chance = _share(
-            counted, f, _not_overstated(counted, f, _by_trees(plan, rows, folds, f))
-        )
+        share, chance = _share_by_trees(plan, rows, counted, f)
         picked = replace(picked, f=share, f_p=chance)
-    is_wide = WIDE * plan.data.X.shape[1] > len(rows) and plan.data.n_classes <= 2
+    is_wide = LIKENESS.wide * plan.data.X.shape[1] > len(rows) and plan.data.n_classes <= 2
     if not is_wide:
         return picked
     by_learners = _one_column_each(residuals.by_learners or residuals, counted)
@@ -155,7 +168,7 @@ def _folds(plan: Plan, rows: Rows) -> list[Fold]:
 
 
 def _by_trees(plan: Plan, rows: Rows, folds: Sequence[Fold], left: Array) -> Array:
-    """Return what trees predict of residuals from the rest, out of fold."""
+    """Return what trees predict of residuals from the other features, out of fold."""
     targets = np.zeros((plan.data.n_rows, left.shape[1]))
     targets[rows] = left
     alive = np.flatnonzero(left.std(axis=0) > 0)
@@ -166,22 +179,44 @@ def _by_trees(plan: Plan, rows: Rows, folds: Sequence[Fold], left: Array) -> Arr
         choices=None, progress=None, purpose="residual diagnostics",
     )  # fmt: skip
     found = np.zeros_like(left)
-    for task, outcome in by_task(second, run(second)).items():
+    for task, outcome in by_task(second, run_plan(second)).items():
         if outcome.prediction is not None:
             found[folds[task.fold][1], task.feature] = outcome.prediction[:, 0]
     return found
 
 
-def _seen(look: Look, plan: Plan, rows: Rows, counted: Counted, x: Array, y: Array) -> Leftover:
+def _of_both_by_trees(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Array, Array]:
+    """Return what trees predict of residuals of x and y."""
+    folds = _folds(plan, rows)
+    return _by_trees(plan, rows, folds, x), _by_trees(plan, rows, folds, y)
+
+
+def _share_by_trees(plan: Plan, rows: Rows, counted: Counted, left: Array) -> tuple[Array, Array]:
+    """Return the share of residuals that trees explain, and its p-value, of some of many rows."""
+    every = -(-len(rows) // MOST_FOR_TREES)
+    some, left, counted = rows[::every], left[::every], counted.every(every)
+    found = _by_trees(plan, some, _folds(plan, some), left)
+    return _share(counted, left, _not_overstated(counted, left, found))
+
+
+def _seen(
+    look: Look,
+    plan: Plan,
+    rows: Rows,
+    counted: Counted,
+    x: Array,
+    y: Array,
+    most_rows: int,
+) -> Leftover:
     """Return what a look still explains, of some of the rows where they are many."""
-    every = -(-len(rows) // MOST_ROWS)
+    every = -(-len(rows) // most_rows)
     x, y, some, counted = x[::every], y[::every], rows[::every], counted.every(every)
     seen = _compared(counted, x, y, *look(plan, some, counted.weights, x, y))
     return replace(seen, bias=seen.bias * np.sqrt(len(rows) / len(some)))
 
 
 def _by_kernels(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Array, Array]:
-    """Return what kernel ridge predicts of residuals from the rest, out of fold.
+    """Return what kernel ridge predicts of residuals from the other features, out of fold.
 
     One kernel serves x_j and y; without x_j's columns its exponents are less by their part.
     """
@@ -213,7 +248,7 @@ def _by_kernels(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[A
 
 
 def _by_curves(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Array, Array]:
-    """Return what curves predict of residuals from the rest, out of fold.
+    """Return what curves predict of residuals from the other features, out of fold.
 
     All residuals are fitted at once: each takes a step towards the curve that tells most of it.
     """
@@ -246,11 +281,11 @@ def _with_likeness(
     """Return the leftovers with the bias seen in rows that are alike, where that is surer.
 
     Where many columns do a little each, none can be learned, but together they show: rows that are
-    alike in the rest are then alike in x and in y, and x of one in y of the other (Haseman and
-    Elston, 1972). With likenesses K, Σ K_ik x_i y_k / Σ K_ik² over i ≠ k is the covariance that
-    they owe to the rest. What the models did not take off it is left in GCM. Whether there is such
-    a thing, products that learners left have to say: columns chosen from all rows take off what
-    chance made of them as well. Nothing is said where GCM is small.
+    alike in the other features are then alike in x and in y, and x of one in y of the other
+    (Haseman and Elston, 1972). With likenesses K, Σ K_ik x_i y_k / Σ K_ik² over i ≠ k is the
+    covariance that they owe to the other features. What the models did not take off it is left in
+    GCM. Whether there is such a thing, products that learners left have to say: columns chosen from
+    all rows take off what chance made of them as well. Nothing is said where GCM is small.
     """
     Z = plan.data.X[rows]
     Z = Scale.of(Z, np.ones(len(Z))).apply(Z)
@@ -262,7 +297,8 @@ def _with_likeness(
     size = np.stack([unsure, error])
     ratio, bias = np.divide(missing, size, out=np.zeros_like(size), where=size > 0)
     p = normal_p(ratio * np.sign(now), "greater")
-    surer = (p < SHARED) & (np.abs(bias) > np.abs(left.bias)) & (np.abs(now) > NOTED * error)
+    surer = (p < LIKENESS.sure) & (np.abs(bias) > np.abs(left.bias))
+    surer &= np.abs(now) > LIKENESS.noted * error
     surer &= raw_x.any(axis=0)
     return replace(
         left, bias=np.where(surer, bias, left.bias), bias_p=np.where(surer, p, left.bias_p)
@@ -289,7 +325,7 @@ def _own_columns(plan: Plan) -> Array:
 
 
 def _alike(Z: Array, own: Array, x: Array, y: Array) -> tuple[Array, Array]:
-    """Return, for each feature, the covariance of x and y that the rest explains, and its error."""
+    """Return for each feature the covariance of x and y that the others explain, and its error."""
     others = 1 - own
     n_others = np.maximum(others.sum(axis=0), 1.0)
     sizes = np.square(Z) @ others / n_others

@@ -24,6 +24,7 @@ from covaria.efficiencies.empirical import (
     log_variability_influence,
     signal,
 )
+from covaria.efficiencies.policy import POLICY
 from covaria.errors import InputError
 from covaria.inference.tests import quantile
 from covaria.methods import method_of
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# Below this squared correlation with x_j an effect is out of GCM's sight (spec C8).
-BLIND = 0.1
 MOST_DRAWS = 1_000_000
 NO_ASSUMPTION = Assumption(UNDEFINED, np.nan, np.nan, np.nan)
 
@@ -190,7 +189,7 @@ def _in_words(
     ours, rival = (_label(name) for name in pair)
     if np.isnan(estimate.value):
         return "Neither test sees this feature: their efficiency is not defined."
-    blind = pair[0] == "gcm" and assumption.correlation < BLIND and estimate.high < 1
+    blind = pair[0] == "gcm" and assumption.correlation < POLICY.blind and estimate.high < 1
     if blind or (pair[0] == "gcm" and estimate.value == 0):
         return f"GCM is blind here: the effect looks even or joint. Trust {rival}."
     rough = " Heavy tails: take the figure as rough." if heavy else ""

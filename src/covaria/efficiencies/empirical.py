@@ -8,16 +8,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from covaria.efficiencies.policy import POLICY
 from covaria.errors import InputError
 from covaria.inference.tests import quantile
 from covaria.options.checks import shown
 
 Array = NDArray[np.float64]
 
-# Above this share of Σ score² in the top hundredth of the rows, intervals miss too often. Gaussian
-# features in a linear model have a quarter there, e^{x/3} a half and x³ nearly all.
-HEAVY_SHARE = 1 / 3
-TOP_ROWS = 0.01
 BOOTSTRAP_CHUNK = 2_000_000
 # On the scale of a logarithm; wider would overflow and say no more.
 WIDEST = 300.0
@@ -147,7 +144,7 @@ class FeatureResiduals:
 
     @property
     def effect(self) -> Array:
-        """Return what x_j adds to the prediction: f − E[f given the rest]."""
+        """Return what x_j adds to the prediction: f − E[f given the other features]."""
         return np.asarray(self.rest - self.noise)
 
     def log_efficiency_influence(self) -> Array:
@@ -161,11 +158,11 @@ class FeatureResiduals:
         return np.asarray(loco - gcm)
 
 
-def is_heavy(scores: Array, share: float = HEAVY_SHARE) -> bool:
+def is_heavy(scores: Array, share: float = POLICY.heavy) -> bool:
     """Return whether a hundredth of the rows makes more than a share of the scores' squares."""
     squares = np.sort(scores**2)[::-1]
     total = squares.sum()
-    top = squares[: max(1, int(TOP_ROWS * len(squares)))].sum()
+    top = squares[: max(1, int(POLICY.top_rows * len(squares)))].sum()
     return bool(total > 0 and top > share * total)
 
 

@@ -74,13 +74,18 @@ def plan(
     Parameters
     ----------
     source
-        A pilot `Result`, whose own tests and splits are planned for; or a `Model`, with these
-        `methods` and `splits` (5 folds, or the share of rows held out).
-    power, alpha
-        The chance to find a feature that matters as much as it does in the source; the level.
+        A pilot `Result`, whose own tests and splits are planned for; or a `Model`.
+    power
+        The chance to find a feature that matters as much as it does in the source.
+    alpha
+        The level of the tests.
     correction
         "none"; "bonferroni": alpha over the number of features; "bh": alpha times the share of
         features that can be found, the level BH comes to when it finds them.
+    methods
+        The tests to plan for where the source is a `Model`.
+    splits
+        Their splits there: a number of folds, or the share of rows held out.
     confidence
         Of the interval of rows, from a pilot.
 

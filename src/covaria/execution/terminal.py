@@ -27,10 +27,10 @@ class _Codes(dict[int, str]):
 _CODES = _Codes()
 
 
-def shown(text: str) -> str:
+def without_controls(text: str) -> str:
     """Return lines of text with every other control character as its code.
 
-    >>> shown("a\\x1b[31mb\\u202e\\n")
+    >>> without_controls("a\\x1b[31mb\\u202e\\n")
     'a\\\\u001b[31mb\\\\u202e\\n'
     """
     return text if text.isprintable() else text.translate(_CODES)
@@ -45,7 +45,7 @@ class Shown:
     def write(self, text: str) -> int:
         if not isinstance(text, str):
             raise TypeError(f"write() takes a text, not {type(text).__name__}")
-        self.stream.write(shown(text))
+        self.stream.write(without_controls(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

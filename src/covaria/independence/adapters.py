@@ -16,7 +16,7 @@ import numpy as np
 
 from covaria.assessment import WITHOUT_CHECKS
 from covaria.errors import InputError
-from covaria.independence.question import Independence, check_options, independence_test
+from covaria.independence.question import Independence, check_question, independence_test
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,7 @@ class Asked:
         """Return a table of numbers, of which some columns hold the codes of classes."""
         import pandas as pd
 
-        check_options(options)
+        check_question(options)
         frame = data if isinstance(data, pd.DataFrame) else pd.DataFrame(np.asarray(data))
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
         for at in classes:
@@ -73,7 +73,7 @@ def causal_learn(name: str = NAME, *, classes: Collection[int] = (), **options: 
     cit = _imported("causallearn.utils.cit", "causal-learn")
     if not hasattr(cit, "register_ci_test"):
         raise InputError("This causal-learn takes no tests of others. Use 0.1.4 or later.")
-    check_options(options)
+    check_question(options)
 
     class Test(cit.CIT_Base):  # type: ignore[misc, name-defined]
         """Whether two columns are independent given others, by their numbers."""
@@ -124,7 +124,7 @@ def tigramite(**options: Any) -> object:
     row counts by itself.
     """
     base = _imported("tigramite.independence_tests.independence_tests_base", "tigramite")
-    check_options(options)
+    check_question(options)
 
     class Test(base.CondIndTest):  # type: ignore[misc, name-defined]
         """Whether two variables are independent given others, row by row."""

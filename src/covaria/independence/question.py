@@ -118,10 +118,16 @@ def independence_test(
 
     Parameters
     ----------
-    x, y, given
-        Arrays, Series or frames of any kind and width: numbers, or text and categories as classes.
-        Without `given`, plain independence. Or a frame and names:
-        `independence_test(frame, "x", "y", given=["a", "b"])`.
+    x
+        An array, Series or frame of any width: numbers, or text and categories as classes. Or a
+        frame, followed by two names: `independence_test(frame, "x", "y", given=["a", "b"])`.
+    y
+        What x may depend on, of any kind and width as well; after a frame the name of x.
+    target
+        After a frame the name of y; otherwise nothing.
+    given
+        What both may depend on: the columns to condition on, or after a frame their names.
+        Without it, plain independence.
     task
         Whether y is numbers or classes; "auto" sees.
     alpha
@@ -145,7 +151,7 @@ def independence_test(
     >>> independence_test(x, y, given=z, learner="linear").verdict
     'no evidence'
     """
-    check_options(options)
+    check_question(options)
     columns = of_arrays(x, y, given) if target is None else of_frame(x, y, target, given)
     level = between_0_and_1("alpha", alpha)
     asked = {"task": task, "alpha": level / len(columns.y), **_rows(columns, options)}
@@ -153,7 +159,7 @@ def independence_test(
     return _concluded(columns, results, level)
 
 
-def check_options(options: Mapping[str, object]) -> None:
+def check_question(options: Mapping[str, object]) -> None:
     """Raise a sentence where a test of one question has no such option."""
     known = [name for name in inspect.signature(assess).parameters if name not in SETTLED]
     for name in options:

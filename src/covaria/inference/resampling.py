@@ -18,71 +18,101 @@ p-value, interval and efficiency still come from one array.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from covaria.policy import Policy, threshold
+
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]
 
 
+MOMENTS = "docs/calibration.md: below it at most .055 of nulls rejected, above it up to .94"
+PRECISION = "formula: the error of a share of so many draws"
+
+
 @dataclass(frozen=True)
-class Policy:
+class ResamplingPolicy(Policy):
     """When residuals are permuted, and how often.
 
-    Below these moments the normal p-value rejected at most .055 of nulls, above them up to .94
-    (docs/calibration.md). Of the first draws a tail with fewer than `few` calls for the second,
-    and of those a tail with fewer than `enough` is beyond the draws.
+    most_skew, most_kurtosis  of the sum of products, beyond which residuals are permuted
+    draws           permutations at first, and where their tail is thin
+    few, enough     hits of a tail of the first draws below which the second are made, and of those
+                    below which the tail is beyond the draws
+    beyond          so many standard deviations away more draws are spared
+    most_rows       of more, those that matter most are drawn for and the others count as normal
+    most_drawn      numbers that all permutations together may hold
+    least_spread    permuting narrows the spread of scores to no less than this
+    strata          of a fold, by what is expected of y, in which residuals are permuted
+    least_stratum   rows of one, below which there are fewer strata
     """
 
-    most_skew: float = 0.15
-    most_kurtosis: float = 0.15
-    draws: tuple[int, int] = (399, 3999)
-    few: int = 20
-    enough: int = 10
-    # So many standard deviations away more draws are spared.
-    beyond: float = 8.0
-    # Of more rows, those that matter most are drawn for and the others count as normal.
-    most_rows: int = 4096
-    most_drawn: int = 20_000_000
+    most_skew: float = threshold(0.15, MOMENTS)
+    most_kurtosis: float = threshold(0.15, MOMENTS)
+    draws: tuple[int, int] = threshold((399, 3999), PRECISION)
+    few: int = threshold(20, PRECISION)
+    enough: int = threshold(10, PRECISION)
+    beyond: float = threshold(8.0, "formula: a normal tail of 1e-15, which no draws reach")
+    most_rows: int = threshold(4096, "cost: time and memory grow with rows times draws")
+    most_drawn: int = threshold(20_000_000, "cost: 80 MB of row numbers")
+    least_spread: float = threshold(0.3, "judgement, not measured: beyond it the mean says nothing")
+    strata: int = threshold(
+        3, "tests/methods/test_few_rows.py: a flag and counts that both go with z"
+    )
+    least_stratum: int = threshold(20, "judgement, not measured: fewer rows leave few orders")
 
 
-POLICY = Policy()
-# Permuting narrows the spread of scores to no less than this: beyond it the mean says nothing.
-LEAST = 0.3
+POLICY = ResamplingPolicy()
 
 
 @dataclass(frozen=True)
 class Shuffles:
-    """Permutations inside folds, or levels, the same for every call; `draw` makes a generator."""
+    """Permutations inside folds, or levels, the same for every call; `draw` makes a generator.
+
+    Folds of the same sizes share their draws: of several `Shuffles` the one `drawn` keeps the last.
+    """
 
     fold: Whole
     draw: Callable[[], Generator]
+    drawn: dict[int, tuple[tuple[int, ...], Whole | NDArray[np.int32]]] = field(
+        default_factory=dict, compare=False
+    )
+
+    @cached_property
+    def by_fold(self) -> Whole:
+        """Return the rows, fold by fold."""
+        return np.argsort(self.fold, kind="stable")
 
     @cached_property
     def members(self) -> list[Whole]:
-        order = np.argsort(self.fold, kind="stable")
-        ends = np.flatnonzero(np.diff(self.fold[order])) + 1
-        return np.split(order, ends)
-
-    @cached_property
-    def _drawn(self) -> dict[int, NDArray[np.int32]]:
-        return {}
+        ends = np.flatnonzero(np.diff(self.fold[self.by_fold])) + 1
+        return np.split(self.by_fold, ends)
 
     def orders(self, count: int) -> NDArray[np.int32]:
-        """Return so many orders of the rows, drawn once for all features."""
-        if count not in self._drawn:
-            self._drawn[count] = self._orders(count)
-        return self._drawn[count]
-
-    def _orders(self, count: int) -> NDArray[np.int32]:
         """Return so many orders of the rows, (count, rows), in which no row leaves its fold."""
-        found, rng = np.empty((count, len(self.fold)), dtype=np.int32), self.draw()
-        for rows in self.members:
-            found[:, rows] = rng.permuted(np.tile(rows.astype(np.int32), (count, 1)), axis=1)
+        found = np.empty((count, len(self.fold)), dtype=np.int32)
+        found[:, self.by_fold] = self.by_fold[self.places(count)]
+        return found
+
+    def places(self, count: int) -> Whole | NDArray[np.int32]:
+        """Return the same orders as places among the rows by fold, which only sizes decide."""
+        sizes = tuple(len(rows) for rows in self.members)
+        if count not in self.drawn or self.drawn[count][0] != sizes:
+            self.drawn[count] = sizes, self._places(count, sizes)
+        return self.drawn[count][1]
+
+    def _places(self, count: int, sizes: tuple[int, ...]) -> Whole | NDArray[np.int32]:
+        # The first draws are used most, and are quicker to use as they are.
+        kind = np.intp if count <= POLICY.draws[0] else np.int32
+        found, rng, first = np.empty((count, len(self.fold)), dtype=kind), self.draw(), 0
+        for size in sizes:
+            own = np.tile(np.arange(first, first + size, dtype=np.int32), (count, 1))
+            found[:, first : first + size] = rng.permuted(own, axis=1, out=own)
+            first += size
         return found
 
     def affordable(self, count: int) -> int:
@@ -90,22 +120,27 @@ class Shuffles:
         return max(POLICY.draws[0], min(count, POLICY.most_drawn // len(self.fold)))
 
 
-def is_far_from_normal(x: Array, y: Array) -> bool:
+def is_far_from_normal(x: Array, y: Array, several: int | None = None) -> bool:
     """Return whether the sum of the products of x and y, (rows, columns) each, is far from normal.
 
-    Several columns share one quadratic form, to whose error each adds.
+    Several products share one quadratic form, to whose error each adds: of all pairs of columns,
+    unless fewer of them say something of their own.
     """
     skew_x, kurtosis_x = _moments(x)
     skew_y, kurtosis_y = _moments(y)
-    n_rows, several = len(x), x.shape[1] * y.shape[1]
+    n_rows, several = len(x), several or x.shape[1] * y.shape[1]
     is_skew = skew_x * skew_y / np.sqrt(n_rows) > POLICY.most_skew
     return bool(is_skew or several * kurtosis_x * kurtosis_y / n_rows > POLICY.most_kurtosis)
 
 
 def _moments(values: Array) -> tuple[float, float]:
     """Return the largest |skewness| and kurtosis of some columns around zero."""
-    scaled = values / np.maximum(np.sqrt((values**2).mean(axis=0)), 1e-300)
-    skew, kurtosis = np.abs((scaled**3).mean(axis=0)), (scaled**4).mean(axis=0)
+    n_rows = len(values)
+    size = np.sqrt(np.einsum("ij,ij->j", values, values) / n_rows)
+    scaled = values / np.maximum(size, 1e-300)
+    squares = scaled * scaled
+    skew = np.abs(np.einsum("ij,ij->j", squares, scaled)) / n_rows
+    kurtosis = np.einsum("ij,ij->j", squares, squares) / n_rows
     return float(skew.max(initial=0.0)), float(kurtosis.max(initial=0.0))
 
 
@@ -145,7 +180,7 @@ def product_factor(
     wanted = float(norm.isf(p / sides))
     if p > 0.25 * sides:  # nothing is found; the permuted p-value would be matched in vain
         return floor
-    return float(max(abs(ratio) / wanted, LEAST))
+    return float(max(abs(ratio) / wanted, POLICY.least_spread))
 
 
 def _product_p(
@@ -178,14 +213,23 @@ def _product_p(
 
 def _all_rows(x: Array, y: Array, shuffles: Shuffles, count: int) -> Array:
     """Return studentised sums of products of x with permuted y."""
-    orders = shuffles.orders(count)
+    places, x, y = shuffles.places(count), x[shuffles.by_fold], y[shuffles.by_fold]
     sums, squares = np.empty(count), np.empty(count)
     step = max(1, 2**20 // len(x))
     for start in range(0, count, step):
         some = slice(start, start + step)
-        products = sum(y[orders[some], c] * x[:, c] for c in range(x.shape[1]))
-        sums[some], squares[some] = products.sum(axis=1), (products**2).sum(axis=1)
+        sums[some], squares[some] = _sums(x, y, places[some])
     return _studentised(sums, squares, len(x))
+
+
+def _sums(x: Array, y: Array, places: Whole | NDArray[np.int32]) -> tuple[Array, Array]:
+    """Return sums over rows of products, and of their squares, one for each order."""
+    if x.shape[1] == 1:
+        permuted = y[:, 0].take(places)
+        sums = permuted @ x[:, 0]
+        return sums, np.square(permuted, out=permuted) @ x[:, 0] ** 2
+    products = sum(y[places, c] * x[:, c] for c in range(x.shape[1]))
+    return products.sum(axis=1), (products**2).sum(axis=1)
 
 
 def _main_rows(x: Array, y: Array, shuffles: Shuffles, count: int) -> Array:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.policy import Policy, threshold
+
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]
 # The least and the largest number that each estimate can be.
@@ -25,18 +27,22 @@ SMALLEST_P = float(np.nextafter(0.0, 1.0))
 # A one-sided p-value of 1 would outweigh all other repeats.
 LARGEST_P = 0.99
 
+UNLIKE = (
+    "docs/calibration.md: with a cluster of 15% among 20 the usual t rejected .05 to .07 of nulls, "
+    "as with even clusters; with one of 25, 40 and 60% .10, .27 and .54"
+)
+
 
 @dataclass(frozen=True)
-class ClusterPolicy:
+class ClusterPolicy(Policy):
     """When clusters are too unlike in size for one degree of freedom each.
 
-    With a cluster of 15% among 20 and fewer effective clusters than this share, the usual t
-    rejected .05 to .07 of nulls, as with even clusters; with one of 25, 40 and 60% .10, .27 and .54
-    (docs/calibration.md).
+    largest_share    of all rows in one cluster, from which on sizes are looked at
+    least_effective  share of the clusters that their effective number has to be
     """
 
-    largest_share: float = 0.1
-    least_effective: float = 0.75
+    largest_share: float = threshold(0.1, UNLIKE)
+    least_effective: float = threshold(0.75, UNLIKE)
 
 
 CLUSTERS = ClusterPolicy()
@@ -175,7 +181,8 @@ def mean_test(
         if df > 1:
             p_value[j], statistic[j] = _form_test(ratio[j] ** 2, df, freedom)
             low[j], high[j] = _interval_of_length(estimate[j], statistic[j], df, confidence)
-    low, high = agreeing(low, high, estimate, p_value, alternative, confidence)
+    lengths = None if degrees is None else degrees > 1
+    low, high = agreeing(low, high, estimate, p_value, alternative, confidence, lengths)
     p_value[is_zero] = 1.0
     low, high = (np.where(is_zero, 0.0, end) for end in (low, high))
     return Tests(estimate, error, statistic, p_value, low, high, is_zero)
@@ -225,24 +232,23 @@ def agreeing(
     p_value: Array,
     alternative: str,
     confidence: float,
+    lengths: NDArray[np.bool_] | None = None,
 ) -> tuple[Array, Array]:
     """Return an interval that holds its estimate, and 0 just where the p-value says so.
 
     An interval of another scale, or of several cross-fits, may miss that by a little: its end next
-    to zero is moved.
+    to zero is moved. `lengths`, of several columns, have one test whatever the alternative.
     """
     from scipy.stats import norm
 
-    sides = 2 if alternative == "two-sided" else 1
+    either_way = np.full(len(estimate), alternative == "two-sided")
+    either_way |= False if lengths is None else lengths
+    sides = np.where(either_way, 2, 1)
     low, high = np.minimum(low, estimate), np.maximum(high, estimate)
     found = (p_value < 1 - confidence) & (estimate != 0)
     score = np.maximum(norm.isf(np.minimum(p_value, 0.5) / sides), 1e-300)
     near = estimate * np.clip(1 - norm.isf((1 - confidence) / sides) / score, 1e-9, 1.0)
-    up = (
-        (estimate > 0)
-        if alternative == "two-sided"
-        else np.full(len(estimate), alternative[0] == "g")
-    )
+    up = np.where(either_way, estimate > 0, alternative == "greater")
     low = np.where(found & up & (low <= 0), near, np.where(~found & (low > 0), 0.0, low))
     high = np.where(found & ~up & (high >= 0), near, np.where(~found & (high < 0), 0.0, high))
     return low, high
@@ -369,11 +375,11 @@ def combine_repeats(
     p_value = np.where(is_zero, 1.0, normal_p(scores.mean(axis=0), sided))
     error = np.sqrt(np.mean(errors**2 + (estimates - estimate) ** 2, axis=0))
     low, high = interval(estimate, reach * error, alternative, confidence, bounds=bounds)
-    if degrees is not None:  # the interval of a length is none around it
-        is_length = degrees > 1
-        low = np.where(is_length, np.mean([t.low for t in tests], axis=0), low)
-        high = np.where(is_length, np.mean([t.high for t in tests], axis=0), high)
-    low, high = agreeing(low, high, estimate, p_value, alternative, confidence)
+    lengths = None if degrees is None else degrees > 1
+    if lengths is not None:  # the interval of a length is none around it
+        low = np.where(lengths, np.mean([t.low for t in tests], axis=0), low)
+        high = np.where(lengths, np.mean([t.high for t in tests], axis=0), high)
+    low, high = agreeing(low, high, estimate, p_value, alternative, confidence, lengths)
     return Tests(
         estimate,
         error,

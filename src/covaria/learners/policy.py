@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import TypeVar
+from dataclasses import dataclass
+
+from covaria.policy import Policy, threshold
 
 VALIDITY = "docs/validity.md: nulls that are rejected without it"
-T = TypeVar("T")
 COST = "cost: beyond it the candidate would take longer than all others together"
 
 
-def _set(value: T, evidence: str) -> T:
-    """Return a field with its default and the evidence for it."""
-    found: T = field(default=value, metadata={"evidence": evidence})
-    return found
-
-
 @dataclass(frozen=True)
-class AutoPolicy:
+class AutoPolicy(Policy):
     """How `auto` chooses among its candidates.
 
     worth              a later candidate has to have an error smaller by this share
@@ -34,17 +28,12 @@ class AutoPolicy:
     (0.002, 'docs/validity.md')
     """
 
-    worth: float = _set(0.002, "docs/validity.md: power and nulls are alike from .001 to .01")
-    learned: float = _set(0.02, COST)
-    predictable: float = _set(0.2, VALIDITY)
-    together: float = _set(0.01, "docs/auto.md: mirror nulls, and effects beside them")
-    most_rows: int = _set(20_000, "cost and memory: choosing from more rows is no better")
-    most_curves: int = _set(60, COST)
-    most_waves: int = _set(12, COST)
-    fewest_summed: int = _set(3, "surfaces are as good for fewer columns")
-    most_kernel_rows: int = _set(1500, COST)
-
-    @classmethod
-    def evidence(cls) -> dict[str, str]:
-        """Return where each threshold comes from."""
-        return {one.name: str(one.metadata["evidence"]) for one in fields(cls)}
+    worth: float = threshold(0.002, "docs/validity.md: power and nulls are alike from .001 to .01")
+    learned: float = threshold(0.02, COST)
+    predictable: float = threshold(0.2, VALIDITY)
+    together: float = threshold(0.01, "docs/auto.md: mirror nulls, and effects beside them")
+    most_rows: int = threshold(20_000, "cost and memory: choosing from more rows is no better")
+    most_curves: int = threshold(60, COST)
+    most_waves: int = threshold(12, COST)
+    fewest_summed: int = threshold(3, "surfaces are as good for fewer columns")
+    most_kernel_rows: int = threshold(1500, COST)

@@ -207,7 +207,7 @@ METHODS: dict[str, AnyMethod] = {
             reference="Shah, R. D. and Peters, J. (2020). The hardness of conditional "
             "independence testing and the generalised covariance measure. Annals of "
             "Statistics 48, 1514–1538.",
-            about="covariance of what is left of the feature and of y, given the rest",
+            about="covariance of the residuals of the feature and of y",
             effect="partial correlation",
             two_sided=True,
             scale=product_scale,
@@ -262,7 +262,7 @@ METHODS: dict[str, AnyMethod] = {
             reference="Scheidegger, C., Hörrmann, J. and Bühlmann, P. (2022). The weighted "
             "generalised covariance measure. Journal of Machine Learning Research 23,"
             " 1–68.",
-            about="GCM times signs of the rest; sees interactions of the sign type",
+            about="GCM times signs of the other features; sees interactions of the sign type",
             effect="residual product",
             two_sided=True,
             scale=product_scale,

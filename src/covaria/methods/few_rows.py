@@ -10,6 +10,7 @@ log-loss it is p(1 − p) times the squared difference of the two gains.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,10 +34,6 @@ if TYPE_CHECKING:
     from covaria.methods import Method
 
 Array = NDArray[np.float64]
-
-# Residuals are permuted among rows of a fold of which much the same is expected: in thirds of it,
-# or fewer parts where they would have fewer rows than this.
-STRATA, LEAST_ROWS = 3, 20
 
 
 def steadied(
@@ -66,14 +63,14 @@ def _of_products(
     assert method.factors is not None
     # Without degrees of freedom several columns are added up to one product.
     degrees = [0] * scores.shape[1] if method.degrees is None else method.degrees(residuals)
-    found = np.ones(scores.shape[1])
+    found, shared = np.ones(scores.shape[1]), Shuffles(residuals.fold, draw)
     for j, feature in enumerate(residuals.data.features):
         if not feature.columns or residuals.failure(method.needs, j):
             continue
         x, y = method.factors(residuals, j)
-        if not is_far_from_normal(x, y):
+        if not _is_far_from_normal(residuals, x, y):
             continue
-        shuffles = Shuffles(_strata(residuals, j), draw)
+        shuffles = replace(shared, fold=_strata(residuals, j))
         own, several = scores[:, j], degrees[j] > 0 and x.shape[1] * y.shape[1] > 1
         if several and residuals.clusters is None:
             found[j] = form_factor(x, y, own, int(degrees[j]), shuffles)
@@ -87,6 +84,13 @@ def _of_products(
                 # Rows of a level share their mean, which permuted rows do not.
                 found[j] = max(found[j], _floor(residuals, own, independent_variance(x, y)))
     return found
+
+
+def _is_far_from_normal(residuals: Residuals, x: Array, y: Array) -> bool:
+    """Return whether residuals are to be permuted; of three or more classes the rarest says so."""
+    is_without_one = y.shape[1] == residuals.data.n_classes - 1 > 1
+    every = of_all_classes(y) if is_without_one else y
+    return is_far_from_normal(x, every, x.shape[1] * y.shape[1])
 
 
 def _within_levels(
@@ -109,7 +113,7 @@ def _within_levels(
 
 
 def _strata(residuals: Residuals, j: int) -> NDArray[np.intp]:
-    """Return for each row the fold, and whether the rest lets expect a low, middling or high y.
+    """Return for each row the fold, and whether the others let expect a low, middling or high y.
 
     Rows of which other things are expected have other spreads, as those of rare classes and counts.
     """
@@ -120,10 +124,10 @@ def _strata(residuals: Residuals, j: int) -> NDArray[np.intp]:
         expected = np.round((chances**2).sum(axis=1), 9)
     if residuals.data.rule is not None and residuals.data.rule.has_residuals:
         expected = np.zeros(len(left))  # y less its residual is no prediction
-    found = residuals.fold * STRATA
+    found = residuals.fold * POLICY.strata
     for k in np.unique(residuals.fold):
         rows = np.flatnonzero(residuals.fold == k)
-        count = max(1, min(STRATA, len(rows) // LEAST_ROWS))
+        count = max(1, min(POLICY.strata, len(rows) // POLICY.least_stratum))
         ends = np.quantile(expected[rows], np.arange(1, count) / count)
         found[rows] += np.searchsorted(ends, expected[rows] - 1e-9 * np.ptp(expected[rows]))
     return found

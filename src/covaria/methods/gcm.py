@@ -1,8 +1,16 @@
 """The generalised covariance measure.
 
 Shah and Peters, "The hardness of conditional independence testing and the generalised
-covariance measure", Annals of Statistics 48 (2020). A feature of several columns, or a target
-of three or more classes, is tested by the quadratic form of all products at once.
+covariance measure", Annals of Statistics 48 (2020). With out-of-fold residuals of the two nuisance
+regressions,
+
+    ξ_i = x_ij − Ê[x_j | others],   ε_i = y_i − Ê[y | others]
+    R_i = ξ_i ε_i,                  T = √n · mean(R) / sd(R) ~ N(0, 1) if x_j and y are
+                                    independent given the other features
+
+`gcm` returns the scores R, a number for each row and feature; `inference.tests.mean_test` makes T
+and its p-value of them, as of every method's scores. A feature of several columns, or a target of
+three or more classes, is tested by the quadratic form of all products at once.
 """
 
 from __future__ import annotations
@@ -25,7 +33,7 @@ ROUNDING = 1e-10
 
 
 def gcm(residuals: Residuals, rng: Generator) -> Array:
-    """Return the product of what is left of x_j and what is left of y."""
+    """Return GCM's scores: the product of the residuals of x_j and of y, one a row and feature."""
     scores = _products(residuals)
     if residuals.halves:  # the mean moves towards 0 by what both regressions may miss
         missed = residuals.missed * correlation_scale(residuals)

@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 from covaria.errors import InputError, did_you_mean, is_whole, plural
 from covaria.learners.estimators.boosting import (
     GradientBoosting,
-    as_targets,
     bags,
     leaf_of_rows,
     mean,
+    score_targets,
 )
 from covaria.methods.choice import Choice
 from covaria.methods.knockoff_sampling import CONSTRUCTIONS, Sampler, fit_sampler
@@ -253,7 +253,7 @@ def gains(model: GradientBoosting, X: Array, y: Array, weights: Array | None) ->
     """
     w = np.ones(len(X)) if weights is None else weights / weights.mean()
     columns = np.ascontiguousarray(X.T)
-    targets = as_targets(y, model.n_classes)
+    targets = score_targets(y, model.n_classes)
     scores = np.repeat(model.start_, len(X), axis=1)
     total = np.zeros(X.shape[1])
     all_bags = bags(model.seed, len(X), model.trees, model.bag)

@@ -1,8 +1,9 @@
 """The lasso's minima for a list of penalties: numbers and two classes.
 
-scikit-learn follows the exact path (Efron, Hastie, Johnstone and Tibshirani, "Least angle
-regression", Annals of Statistics 32, 2004). Each answer is checked against the conditions of a
-minimum; one that is off is mended by coordinate descent. Two classes take Newton steps around it.
+`lasso_homotopy` follows the exact path where there is a Gram matrix, else scikit-learn does (Efron,
+Hastie, Johnstone and Tibshirani, "Least angle regression", Annals of Statistics 32, 2004). Each
+answer is checked against the conditions of a minimum; one that is off is mended by coordinate
+descent. Two classes take Newton steps around it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.execution.compiling import has_numba
 from covaria.tables.dataset import is_constant
 
 Array = NDArray[np.float64]
@@ -23,6 +25,10 @@ Rows = NDArray[np.intp]
 # glmnet's: the gain in explained deviance at which the path ends, and where probabilities are cut.
 LEAST_GAIN, ENOUGH_EXPLAINED, FEWEST_LAMBDAS = 1e-5, 0.999, 5
 PROBABILITY_CUT = 1e-5
+
+# The same for `follow`: where the path may end, and where it goes on to the last lambda.
+STOPS = np.array([LEAST_GAIN, ENOUGH_EXPLAINED, FEWEST_LAMBDAS])
+GOES_ON = np.array([-np.inf, np.inf, 0.0])
 
 # Ours. The target has length one, so these are shares.
 SLACK = 1e-9
@@ -33,6 +39,8 @@ PASSES, LAST_PASSES, ROUNDS = 100, 10_000, 20
 # scikit-learn's path ends when within 1e-7 of the last lambda, on whatever scale it is given.
 MAGNIFIED = 2.0**20
 MOST_BENDS = 20
+# Machine code takes nine seconds to make, once; below this many columns there is less to gain.
+COMPILED_FROM = 100
 NEWTON_STEPS, NEWTON_CHANGE = 100, 1e-4
 LEAST_VARIANCE = 1e-12
 
@@ -112,10 +120,8 @@ class Numbers:
 
     def solve(self, lambdas: Array, *, ends: bool) -> tuple[Array, Array]:
         """Return coefficients and levels for each lambda, until the path ends by itself."""
-        coefs = self._quadratic.minima(lambdas / self.size)
-        explained = self._quadratic.explained(coefs)
-        stops = (m for m in range(1, len(coefs) + 1) if _ends(explained[:m], relative=True))
-        length = next(stops, len(coefs)) if ends else len(coefs)
+        coefs = self._quadratic.minima(lambdas / self.size, ends=ends)
+        length = self._quadratic.length(coefs) if ends else len(coefs)
         return coefs[:length] * self.size, np.full(length, self.level)
 
 
@@ -145,19 +151,31 @@ class _Quadratic(ABC):
         """Return the share of a target of length one that each row of coefficients explains."""
         return np.asarray((coefs * (2 * self.pull - self.times(coefs))).sum(axis=1))
 
-    def minima(self, lambdas: Array) -> Array:
-        """Return the minimum with λ‖b‖₁ added, a row for each lambda.
+    def length(self, coefs: Array) -> int:
+        """Return after how many lambdas the path ends by itself, or else all of them."""
+        explained = self.explained(coefs)
+        stops = (m for m in range(1, len(coefs) + 1) if _ends(explained[:m], relative=True))
+        return next(stops, len(coefs))
+
+    def minima(self, lambdas: Array, *, ends: bool = False) -> Array:
+        """Return the minimum with λ‖b‖₁ added, a row for each lambda; `ends` may leave out those
+        after the path's own end.
 
         Coefficients are straight lines in λ between the few lambdas at which a column comes in
         or goes out. Where such a path goes wrong (ties, columns that repeat others), the
         answer is sought from that of the lambda before.
         """
-        bends, at_bends = self._bends(float(lambdas[-1]))
-        coefs = _without_rounding(interpolated(bends, at_bends, lambdas))
+        coefs = _without_rounding(self._followed(lambdas, ends=ends))
+        lambdas = lambdas[: len(coefs)]
         for at in np.flatnonzero(self._misses(lambdas, coefs) > SLACK):
             start = coefs[at - 1] if at else np.zeros(len(self.pull))
             coefs[at] = self.minimum(float(lambdas[at]), start)
         return coefs
+
+    def _followed(self, lambdas: Array, *, ends: bool) -> Array:
+        """Return what the path has for these lambdas, right or wrong."""
+        bends, at_bends = self._bends(float(lambdas[-1]))
+        return interpolated(bends, at_bends, lambdas)
 
     def _misses(self, lambdas: Array, coefs: Array) -> Array:
         """Return how far each row is from a minimum: where a slope is not λ, or beyond it."""
@@ -204,6 +222,16 @@ class _ByGram(_Quadratic):
 
     def block(self, active: Rows) -> Array:
         return self._gram[np.ix_(active, active)]
+
+    def _followed(self, lambdas: Array, *, ends: bool) -> Array:
+        if len(self.pull) < COMPILED_FROM or not has_numba():
+            return super()._followed(lambdas, ends=ends)
+        from covaria.methods.lasso_homotopy import follow
+
+        coefs, reached = follow(self._gram, self.pull, lambdas, STOPS if ends else GOES_ON)
+        if reached == len(lambdas) or (ends and reached > self.length(coefs[:reached])):
+            return np.asarray(coefs[:reached])
+        return super()._followed(lambdas, ends=ends)
 
     def _bends(self, last: float) -> tuple[Array, Array]:
         from sklearn.linear_model import lars_path_gram

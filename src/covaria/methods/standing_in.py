@@ -17,17 +17,34 @@ Permutation pays for V − ½: folds share training rows, which makes its scores
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from covaria.inference.tests import ROUNDING, standard_error
 from covaria.nuisance.residuals import Residuals
+from covaria.policy import Policy, threshold
 
 Array = NDArray[np.float64]
 
-# δ² is a χ² of one degree of freedom, whose 95% point lies 1.73 × 1.645 means above its mean; the
-# margin to 2 covers that σ² and V are estimated (measured: nulls rejected at most 5.5%).
-WIDEN = 2.0
+WIDER = (
+    "formula: δ² is a χ² of one degree of freedom, whose 95% point lies 1.73 × 1.645 means above "
+    "its mean; 2 covers that σ² and V are estimated (docs/calibration.md: at most .039 rejected)"
+)
+
+
+@dataclass(frozen=True)
+class StandingInPolicy(Policy):
+    """How much wider scores get where a feature stands in for its neighbours.
+
+    widen   times what standing in is expected to add to their mean
+    """
+
+    widen: float = threshold(2.0, WIDER)
+
+
+POLICY = StandingInPolicy()
 
 
 def less_standing_in(residuals: Residuals, gains: Array, *, weight: float, free: float) -> Array:
@@ -38,7 +55,8 @@ def less_standing_in(residuals: Residuals, gains: Array, *, weight: float, free:
     shift = weight * excess * _loss_per_row(residuals)
     mean, error = gains.mean(axis=0), standard_error(gains, residuals.clusters)
     used = error * np.sqrt(len(gains)) > ROUNDING * residuals.mean_loss
-    widen = np.sqrt(1 + np.divide(WIDEN * shift, error, out=np.zeros_like(error), where=used) ** 2)
+    more = POLICY.widen * shift
+    widen = np.sqrt(1 + np.divide(more, error, out=np.zeros_like(error), where=used) ** 2)
     return np.asarray(mean - np.where(used, shift, 0.0) + widen * (gains - mean))
 
 

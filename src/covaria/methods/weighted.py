@@ -1,9 +1,9 @@
 """GCM with weights, and with a square: options for effects that plain GCM averages away.
 
 Scheidegger, Hörrmann and Bühlmann, "The weighted generalised covariance measure", JMLR 23 (2022).
-The product of the residuals is multiplied by a function of the rest, so that an effect which is
-positive here and negative there no longer cancels. The functions are 1, the sign of each other
-column around its median, and the sign of each pair's product; the statistic is the largest of
+The product of the residuals is multiplied by a function of the other features, so that an effect
+which is positive here and negative there no longer cancels. The functions are 1, the sign of each
+other column around its median, and the sign of each pair's product; the statistic is the largest of
 their standardised means, and its p-value comes from Gaussian multipliers. It can see interactions
 of the sign type. It is still blind to even effects, and no more powerful than GCM where there is
 no interaction.

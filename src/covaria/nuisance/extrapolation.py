@@ -17,8 +17,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.nuisance.fit import by_task, run
+from covaria.nuisance.fit import by_task, run_plan
 from covaria.nuisance.plan import Blend, Choices, Outcome, Plan, Task
+from covaria.nuisance.policy import POLICY
 from covaria.nuisance.splits import Fold, in_parts, is_cross_fit
 from covaria.randomness import stream
 
@@ -28,8 +29,6 @@ Flags = NDArray[np.bool_]
 PRODUCT = frozenset({"x_given_rest", "y_given_rest"})
 # Learners without a systematic part: their errors are noise, and x_j's and y's have none in common.
 UNBIASED = frozenset({"mean", "linear", "sparse"})
-# A half of fewer rows tells nothing.
-FEWEST_ROWS = 40
 
 
 def halves_of(plan: Plan, purpose: str = "extrapolation") -> tuple[Plan, Plan] | None:
@@ -99,7 +98,7 @@ def fitted_once(halves: Sequence[Plan]) -> list[list[Outcome]]:
         halves[0], folds=folds, only=frozenset(tasks.values()),
         choices=_in_folds(halves[0].choices, firsts),
     )  # fmt: skip
-    found = by_task(joint, run(joint))
+    found = by_task(joint, run_plan(joint))
     starts = {
         place: sum(len(halves[at].folds[k][1]) for at, k in own[: own.index(place)])
         for own in places.values()
@@ -149,7 +148,7 @@ def may_miss(plan: Plan, n_features: int) -> Flags:
     """Return for each fold and feature whether both regressions may have a systematic error."""
     found = np.zeros((len(plan.folds), n_features), dtype=bool)
     shortest = min(len(train) for train, _ in plan.folds)
-    if plan.choices is None or not plan.extrapolate or shortest < 2 * FEWEST_ROWS:
+    if plan.choices is None or not plan.extrapolate or shortest < 2 * POLICY.fewest_half:
         return found
     for k in range(len(plan.folds)):
         for j in plan.choices.x[k]:

@@ -20,7 +20,7 @@ from covaria.execution.executors import MOST_IN_A_ROW, Died, Executor, Unsendabl
 from covaria.learners import Estimator, Learner
 from covaria.nuisance.engines import plain
 from covaria.nuisance.parts import parts_of
-from covaria.nuisance.plan import Array, Outcome, Plan, Progress, Task
+from covaria.nuisance.plan import Array, Outcome, Plan, Progress, Remembers, Task
 
 # The engines of learners that have one.
 ENGINES = {
@@ -42,6 +42,8 @@ OF_MODEL, OF_Y = frozenset({"y_given_all"}), frozenset({"y_given_all", "y_given_
 ALTERED = frozenset({"y_dropped", "y_permuted"})
 # Those among them, and those that choose among them, that are slow without numba.
 COMPILED = frozenset({"auto", "boosting", "forest", "kernel", "network"})
+# What stays in this process where a plan is sent to another.
+NOT_SENT: dict[str, Any] = {"progress": None, "ledger": None, "executor": None, "memory": None}
 
 
 class Engine(Protocol):
@@ -63,9 +65,7 @@ def engine_for(plan: Plan) -> Engine:
 
     Fast engines are compiled by numba. Where it is missing the plain engine serves.
     """
-    if plan.learner.name not in ENGINES or (
-        plan.learner.name in DRAWING and not plan.shared_randomness
-    ):
+    if plan.learner.name not in ENGINES or _draws_apart(plan):
         return plain
     try:
         engine = importlib.import_module(f"covaria.nuisance.engines.{ENGINES[plan.learner.name]}")
@@ -76,7 +76,7 @@ def engine_for(plan: Plan) -> Engine:
     return engine if engine.supports(plan) else plain
 
 
-def run(plan: Plan, *, plainly: bool = False) -> Iterable[Outcome]:
+def run_plan(plan: Plan, *, plainly: bool = False) -> Iterable[Outcome]:
     """Return the outcomes of all tasks, in the order of the plan."""
     if plan.full is not None:
         return _run_beside(replace(plan, full=None), plan.full, OF_MODEL, plainly)
@@ -84,18 +84,70 @@ def run(plan: Plan, *, plainly: bool = False) -> Iterable[Outcome]:
         return _run_beside(replace(plan, of_y=None), plan.of_y, OF_Y, plainly)
     if plan.choices is not None:
         return _run_mixed(plan, plainly)
+    if plan.memory is not None and not plan.memory.is_full and not plainly:
+        return _remembered(plan, plan.memory)
+    return _run_one(plan, plainly)
+
+
+def _run_one(plan: Plan, plainly: bool = False) -> Iterable[Outcome]:
+    """Return the outcomes of all tasks of one learner, wherever they are fitted."""
     if plan.executor is None:
         return _run_here(plan, plainly)
     return _spread(plan.executor, [Part(plan, plainly)], plan.progress)[0]
 
 
+def _remembered(plan: Plan, memory: Remembers) -> Iterator[Outcome]:
+    """Yield the outcomes of all tasks of one learner, of which some may be known."""
+    known = _known(plan)
+    if not known:
+        outcomes = []
+        for outcome in _run_one(plan):
+            outcomes.append(outcome)
+            yield outcome
+        memory.keep(plan, by_task(plan, outcomes))
+        return
+    new = [task for task in plan.tasks if task not in known]
+    part = replace(plan, only=frozenset(new))
+    fresh = by_task(part, _run_one(part)) if new else {}
+    memory.keep(part, fresh)
+    found = known | fresh
+    yield from (found[task] for task in plan.tasks)
+
+
+def _known(plan: Plan) -> dict[Task, Outcome]:
+    """Return what a run before has found of a plan's tasks."""
+    found = plan.memory.known(plan) if plan.memory else {}
+    return {task: kept for task, kept in found.items() if isinstance(kept, Outcome)}
+
+
 def _run_here(plan: Plan, plainly: bool) -> Iterable[Outcome]:
     """Return the outcomes of all tasks of one learner, fitted in this process."""
+    if _draws_apart(plan) and not plainly:
+        return _run_apart(plan)
     engine = plain if plainly else engine_for(plan)
     if plan.ledger is None:
         outcomes: Iterable[Outcome] = engine.run(plan)
         return outcomes
     return _charged(plan, plan.ledger, engine)
+
+
+def _draws_apart(plan: Plan) -> bool:
+    """Return whether every model makes random draws of its own."""
+    return plan.learner.name in DRAWING and not plan.shared_randomness
+
+
+def _run_apart(plan: Plan) -> Iterator[Outcome]:
+    """Yield the outcome of every task, each with a seed of its own, from the fast engine."""
+    for done, task in enumerate(plan.tasks, start=1):
+        own = replace(
+            plan, only=frozenset([task]), shared_randomness=True, own_seed=plan.task_seed(task),
+            progress=None,
+        )  # fmt: skip
+        for outcome in _run_here(own, plainly=False):
+            # A model that leaves out an unused feature would draw anew, and differ.
+            yield replace(outcome, unused=frozenset())
+        if plan.progress:
+            plan.progress(done, len(plan.tasks))
 
 
 def _run_beside(
@@ -110,16 +162,28 @@ def _run_beside(
         if not own:
             continue
         part = replace(plan, learner=learner, choices=choices, only=own)
-        for task, outcome in by_task(part, run(part, plainly=plainly)).items():
+        for task, outcome in by_task(part, run_plan(part, plainly=plainly)).items():
             found[task] = replace(outcome, learner=outcome.learner or str(learner))
     yield from (found[task] for task in plan.tasks)
 
 
 def along(plan: Plan, counts: Sequence[int]) -> dict[Task, list[Array]]:
     """Return for every task what boosting predicts while it has so many trees."""
+    memory, trees = plan.memory, tuple(counts)
+    known = memory.known(plan, trees) if memory else {}
+    new = frozenset(plan.tasks) - known.keys()
+    part = replace(plan, only=new) if known else plan
+    fresh = _along(part, trees) if new else {}
+    if memory:
+        memory.keep(part, fresh, trees)
+    found = known | fresh
+    return {task: list(found[task]) for task in plan.tasks}  # type: ignore[arg-type]
+
+
+def _along(plan: Plan, counts: tuple[int, ...]) -> dict[Task, list[Array]]:
     if plan.executor is None:
         return _along_here(plan, counts)
-    found = _spread(plan.executor, [Part(plan, counts=tuple(counts))])[0]
+    found = _spread(plan.executor, [Part(plan, counts=counts)])[0]
     return dict(zip(plan.tasks, found, strict=True))
 
 
@@ -175,16 +239,20 @@ def _mixed(plan: Plan, tasks: list[Task], plainly: bool) -> Iterator[Outcome]:
     else:
         outcomes = _spread(plan.executor, parts, plan.progress, len(plan.tasks))
     for part, own in zip(parts, outcomes, strict=True):
-        found[part.plan.learner] |= by_task(part.plan, own)
+        fresh = by_task(part.plan, own)
+        found[part.plan.learner] |= fresh
+        if plan.memory and not plainly:
+            plan.memory.keep(part.plan, fresh)
     yield from (_blended(plan, task, found) for task in tasks)
 
 
 def _kept(plan: Plan, learner: Learner, tasks: list[Task]) -> dict[Task, Outcome]:
-    """Return what was fitted already when learners were compared."""
+    """Return what was fitted already when learners were compared, or in a run before."""
+    known = _known(replace(plan, learner=learner, choices=None, only=frozenset(tasks)))
     if plan.choices is None or plan.targets is not None:
-        return {}
+        return known
     kept = plan.choices.kept
-    return {task: Outcome(kept[task, learner]) for task in tasks if (task, learner) in kept}
+    return known | {task: Outcome(kept[task, learner]) for task in tasks if (task, learner) in kept}
 
 
 def _by_learner(plan: Plan, tasks: list[Task]) -> dict[Learner, list[Task]]:
@@ -318,7 +386,7 @@ class Part:
 
     def of(self, plan: Plan) -> Part:
         """Return the same of another plan, as it can be sent."""
-        return replace(self, plan=replace(plan, progress=None, ledger=None, executor=None))
+        return replace(self, plan=replace(plan, **NOT_SENT))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ LAZY_CHOICES = ("loo", "cv", "each")
 
 
 class Task(NamedTuple):
-    """One thing to fit in one fold: y on all columns, or y or a feature on the rest."""
+    """One thing to fit in one fold: y on all columns, or y or a feature on the other features."""
 
     need: str
     fold: int
@@ -124,17 +124,36 @@ class Shelf(dict[object, tuple[Any, ...]]):
         return Shelf, ()
 
 
+# What is kept of a task: its outcome, or predictions along a path of learners.
+Kept = Outcome | list[Array]
+
+
+class Remembers(Protocol):
+    """What was found in a run before, by one learner and task (`nuisance/memory.py`)."""
+
+    is_full: bool
+
+    def known(self, plan: Plan, counts: tuple[int, ...] = ()) -> dict[Task, Kept]:
+        """Return what is known of a plan's tasks."""
+        ...
+
+    def keep(self, plan: Plan, found: Mapping[Task, Kept], counts: tuple[int, ...] = ()) -> None:
+        """Keep what came of tasks."""
+        ...
+
+
 @dataclass(frozen=True)
 class Plan:
     """All that is to be fitted: the data, the folds, the learner and what the methods need.
 
-    `targets`, (rows, features), are predicted from the rest in the place of the features' own
-    columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
+    `targets`, (rows, features), are predicted from the other features in the place of the features'
+    own columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
     that serve in the place of the one named; `full` is a model of y on all columns that was fitted
     elsewhere, `of_y` a learner of all models of y, `given` are predictions that were made
-    elsewhere. What is fitted is charged to the `ledger`, under the plan's `purpose`. The `executor`
-    says where; without one it is here. The
-    `shelf` is of all plans made from this one.
+    elsewhere. `own_seed` is that of a task whose model draws by itself. What is fitted is charged
+    to the `ledger`, under the plan's `purpose`. The `executor` says where; without one it is here.
+    The `shelf` is of all plans made from this one. What a `memory` has of a run before is not
+    fitted again.
     """
 
     data: Dataset
@@ -153,11 +172,13 @@ class Plan:
     of_y: Learner | None = None
     extrapolate: bool = False
     shared_randomness: bool = True
+    own_seed: int | None = None
     purpose: str = "nuisance regressions"
     ledger: Ledger | None = field(default=None, compare=False, repr=False)
     shelf: Shelf = field(default_factory=lambda: Shelf(), compare=False, repr=False)
     executor: Executor | None = field(default=None, compare=False, repr=False)
     given: Given | None = field(default=None, compare=False, repr=False)
+    memory: Remembers | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def tasks(self) -> list[Task]:
@@ -190,7 +211,7 @@ class Plan:
 
     @property
     def x_targets(self) -> Array:
-        """Return what is predicted from the rest: the columns, or targets in their place."""
+        """Return what is predicted from the others: the columns, or targets in their place."""
         return self.data.X if self.targets is None else self.targets
 
     def targets_of(self, feature: int) -> tuple[int, ...]:
@@ -263,7 +284,7 @@ class Plan:
 
     def learner_seed(self, fold: int) -> int:
         """Return the seed that all models of a fold share, so that only the columns differ."""
-        return self._learner_seeds[fold]
+        return self._learner_seeds[fold] if self.own_seed is None else self.own_seed
 
     def task_seed(self, task: Task) -> int:
         """Return the seed of a task's own model: its fold's, where those share their draws."""

@@ -12,10 +12,12 @@ from types import EllipsisType
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.errors import InputError
 from covaria.execution.cost import Ledger
 from covaria.execution.threads import one_thread
 from covaria.learners import Auto, Boosting, Sparse
 from covaria.nuisance import conditional
+from covaria.nuisance.attenuation import attenuation
 from covaria.nuisance.directions import directions
 from covaria.nuisance.engines import plain
 from covaria.nuisance.extrapolation import (
@@ -25,8 +27,9 @@ from covaria.nuisance.extrapolation import (
     may_miss,
     wanted_of,
 )
-from covaria.nuisance.fit import by_task, engine_for, run
+from covaria.nuisance.fit import by_task, engine_for, run_plan
 from covaria.nuisance.plan import OF_FULL_MODEL, Choices, Outcome, Plan, Task
+from covaria.nuisance.policy import POLICY
 from covaria.nuisance.selected import less_selected
 from covaria.nuisance.splits import Fold, in_parts
 from covaria.options.familiar import knows_its_options
@@ -57,8 +60,6 @@ NEEDS = (
 )
 # What is left of a feature varies by rows in ways that such trees find; so do curves of it.
 SPREAD, CURVES = Boosting(trees=50, splits=1), Boosting(trees=100, splits=1)
-# The share of Var(Y) from which a curve that stumps suggest is more than their noise.
-ROUGH = 0.003
 # Where one part of the rows is tested, functions are learned in turn from so many parts of it.
 FEWEST_PARTS = 5
 
@@ -75,8 +76,9 @@ class Residuals:
     `halves` are those of models that learned from half the training rows each, and `may_miss` says
     for which features both regressions may err alike (`nuisance/extrapolation.py`). `model_noise`
     is the share of noise in the predictions of each feature's two regressions, where that was
-    measured, and `learning_curves` the share of what is left of x_j, and of y, that more rows would
-    take away;
+    measured, `learning_curves` the share of what is left of x_j, and of y, that more rows would
+    take away, `unlearned` the same, but no less than the noise of their models suggests, and
+    `attenuation` by how much the correlation of the two is too small for that;
     `widening` what taking means of levels off both costs their product, and `within` the levels of
     each feature for which that were those of one category. `by_learners` has what learners left
     before chosen columns were taken off (`nuisance/selected.py`).
@@ -96,6 +98,8 @@ class Residuals:
     fold: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # that tested each row
     model_noise: Array | None = None
     learning_curves: Array | None = None
+    unlearned: Array | None = None
+    attenuation: Array | None = None
     widening: Array | None = None
     within: Mapping[int, Rows] = field(default_factory=dict)
     folds: Sequence[Fold] = ()
@@ -193,19 +197,19 @@ class Residuals:
     @cached_property
     def missed(self) -> Array:
         """Return the correlation of residuals that what both still miss may make, per feature."""
-        if not self.halves or self.learning_curves is None:
+        if not self.halves or self.unlearned is None:
             return np.zeros(self.data.n_features)
-        shares = np.nan_to_num(self.learning_curves)
+        shares = np.nan_to_num(self.unlearned)
         return np.asarray(np.sqrt(shares.prod(axis=1)) * self.may_miss)
 
     @cached_property
     def missed_of_functions(self) -> Array:
         """Return the same of the functions that PCM tests."""
-        if not self.halves or self.learning_curves is None:
+        if not self.halves or self.unlearned is None:
             return np.zeros(self.data.n_features)
         full, *halves = (self._size_of_functions(one) for one in (self, *self.halves))
         gap = _over(np.mean(halves, axis=0) - full, full).clip(0, 1)
-        shares = gap * np.nan_to_num(self.learning_curves[:, 1])
+        shares = gap * np.nan_to_num(self.unlearned[:, 1])
         return np.asarray(np.sqrt(shares) * self.may_miss)
 
     def _size_of_functions(self, of: Residuals) -> Array:
@@ -219,7 +223,11 @@ class Residuals:
 
     def columns_of(self, j: int) -> Array:
         """Return what is left of a feature, (n, columns)."""
-        own = list(self.data.features[j].tested)
+        return self.left_of(list(self.data.features[j].tested))
+
+    def left_of(self, columns: Sequence[int]) -> Array:
+        """Return what is left of columns, (n, columns)."""
+        own = list(columns)
         x = self.x_given_rest[:, own]
         # Of columns that the rest determine rounding is left, as of a region given its towns.
         is_left = (x**2).mean(axis=0) > ROUNDING**2 * self.data.variance[own]
@@ -254,20 +262,22 @@ class Residuals:
 
 @knows_its_options
 def fit_residuals(plan: Plan) -> Residuals:
-    """Return what every regression of the plan leaves over, each fitted once."""
+    """Return the residuals of every regression of the plan, each fitted once."""
+    if not isinstance(plan, Plan):
+        raise InputError("fit_residuals takes a plan, such as covaria.prepare(X, y).plan(0).")
     ledger = plan.ledger or Ledger()
     with ledger.stage("choose learners"):
         if isinstance(plan.learner, Auto) and (plan.full is None or plan.needs - OF_FULL_MODEL):
             if _has_own_functions(plan):
                 plan = replace(plan, needs=plan.needs | PRODUCT)
-            from covaria.nuisance.auto import choose
+            from covaria.nuisance.auto import choose_learners
 
             needs = plan.needs if plan.full is None else plan.needs - OF_FULL_MODEL
             needs = needs if plan.of_y is None else needs & {"x_given_rest"}
             # Whatever gains are measured by, learners are chosen for the mean.
             plain_loss = plan.data.with_loss(None)
             asked = replace(plan, needs=needs, full=None, of_y=None, data=plain_loss)
-            plan = replace(plan, choices=choose(asked))
+            plan = replace(plan, choices=choose_learners(asked))
     with ledger.stage("fit"):
         return _fitted(plan)
 
@@ -275,9 +285,12 @@ def fit_residuals(plan: Plan) -> Residuals:
 def _fitted(plan: Plan) -> Residuals:
     """Return what the regressions leave over, by the learners chosen."""
     engine = engine_for(plan)
-    residuals = gather(plan, run(plan))
+    residuals = gather(plan, run_plan(plan))
     if (engine is not plain or plan.choices) and not is_sound(residuals):
-        engine, residuals = plain, gather(plan, run(plan, plainly=True))  # it says which fit failed
+        engine, residuals = (
+            plain,
+            gather(plan, run_plan(plan, plainly=True)),
+        )  # it says which fit failed
     name = engine.__name__.rsplit(".", 1)[-1]
     residuals = replace(residuals, engine=name, choices=plan.choices)
     residuals, halves = _halved(plan, residuals)
@@ -330,8 +343,14 @@ def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ..
         return residuals, ()
     noise, curves = _learning_curves(residuals, found, parts[0])
     # The noise of models counts twice where folds learn from each other's rows.
-    noise_of = noise if len(plan.folds) > 1 else None
-    residuals = replace(residuals, model_noise=noise_of, learning_curves=curves)
+    noise_of = _least(noise) if len(plan.folds) > 1 else None
+    residuals = replace(
+        residuals,
+        model_noise=noise_of,
+        learning_curves=curves,
+        unlearned=np.fmax(curves, POLICY.as_noise * noise).clip(max=1),
+        attenuation=_attenuations(residuals, found, parts[0]),
+    )
     if not missed.any():
         return residuals, ()
     return replace(residuals, halves=found, may_miss=np.asarray(missed.any(axis=0))), parts
@@ -372,27 +391,55 @@ def _learning_curves(
     """Return the noise in each feature's models, and how much more rows would take off its errors.
 
     A model of half the rows has twice the noise, so that two of them differ by four times its
-    variance; of the two regressions the lesser counts. If errors fall like one over the rows, as
-    much is still to be learned as halving the rows added. Both are shares of what is left; the
-    second has a column for x_j and one for y, NaN where that was not measured.
+    variance. If errors fall like one over the rows, as much is still to be learned as halving the
+    rows added. Both are shares of what is left, with a column for x_j and one for y, NaN where that
+    was not measured.
     """
     noise, curves = np.full((2, plan.data.n_features, 2), np.nan)
     arrays = [_by_class(one) for one in (residuals, *halves)]
     weights = np.ones(len(residuals.rows)) if residuals.weights is None else residuals.weights
     for at, need in enumerate(("x_given_rest", "y_given_rest")):
-        done = np.zeros((len(plan.folds), plan.data.n_features), dtype=bool)
-        for task in plan.tasks:
-            if task.need == need:
-                done[task.fold, task.feature] = True
+        done = _done(plan, need)
         for j, feature in enumerate(plan.data.features):
             rows = np.flatnonzero(done[residuals.fold, j])
             if len(rows) and feature.columns:
                 own = list(feature.tested) if at == 0 else [j]
                 left = [array[need][rows][:, own].reshape(len(rows), -1) for array in arrays]
                 noise[j, at], curves[j, at] = _learning_curve(left, weights[rows])
-    known = np.isfinite(noise).any(axis=1)
-    least = np.nanmin(noise, axis=1, where=np.isfinite(noise), initial=np.inf)
-    return np.where(known, least, 0.0), curves
+    return noise, curves
+
+
+def _least(noise: Array) -> Array:
+    """Return the lesser noise of the two regressions of each feature, 0 where none is known."""
+    known = np.isfinite(noise)
+    least = np.nanmin(noise, axis=1, where=known, initial=np.inf)
+    return np.where(known.any(axis=1), least, 0.0)
+
+
+def _done(plan: Plan, need: str) -> NDArray[np.bool_]:
+    """Return which regressions of a kind a plan has, (folds, features)."""
+    done = np.zeros((len(plan.folds), plan.data.n_features), dtype=bool)
+    for task in plan.tasks:
+        if task.need == need:
+            done[task.fold, task.feature] = True
+    return done
+
+
+def _attenuations(residuals: Residuals, halves: Sequence[Residuals], plan: Plan) -> Array:
+    """Return what errors take off each correlation of residuals; 0 for several columns."""
+    found = np.zeros(plan.data.n_features)
+    done = _done(plan, "x_given_rest") & _done(plan, "y_given_rest")
+    weights = np.ones(len(residuals.rows)) if residuals.weights is None else residuals.weights
+    for j, feature in enumerate(plan.data.features):
+        rows = np.flatnonzero(done[residuals.fold, j])
+        if len(rows) and len(feature.tested) == 1 and residuals.y_given_rest.ndim == 2:
+            own = feature.tested[0]
+            full, *others = (
+                (one.x_given_rest[rows, own], one.y_given_rest[rows, j])
+                for one in (residuals, *halves)
+            )
+            found[j] = attenuation(full, others, weights[rows])
+    return found
 
 
 def _learning_curve(left: Sequence[Array], weights: Array) -> tuple[float, float]:
@@ -534,7 +581,7 @@ def _curves(plan: Plan) -> Iterator[Array]:
         for j, feature in enumerate(plan.data.features):
             if len(feature.tested) == 1:
                 rough = _rough(plan.data.X[:, feature.tested[0]], values[:, j])
-                found[:, j] = rough if np.mean(rough**2) >= ROUGH * variance else 0.0
+                found[:, j] = rough if np.mean(rough**2) >= POLICY.rough * variance else 0.0
         yield found
 
 
@@ -560,7 +607,7 @@ def _suggested(plan: Plan) -> Iterator[Array]:
         progress=None,
         purpose="functions of features",
     )
-    for outcome in run(plan):
+    for outcome in run_plan(plan):
         if outcome.failure:
             raise FitFailed(outcome.failure)
         assert outcome.direction is not None
@@ -648,7 +695,7 @@ def _left_of_targets(
         purpose="functions of features",
     )
     left = np.zeros((len(test), targets.shape[1]))
-    for task, outcome in by_task(part, run(part)).items():
+    for task, outcome in by_task(part, run_plan(part)).items():
         if outcome.failure or outcome.prediction is None:
             failures.setdefault((need, task.feature), f"fold {fold + 1}: {outcome.failure}")
         else:

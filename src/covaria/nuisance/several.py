@@ -25,7 +25,7 @@ def fit_all(plan: Plan) -> Residuals:
     outputs = plan.data.outputs
     if outputs is None:
         return fit_residuals(plan)
-    plans = [replace(plan, data=plan.data.of_output(k), shelf=Shelf(),
+    plans = [replace(plan, data=plan.data.of_output(k), shelf=Shelf(), memory=None,
                      progress=None if k else plan.progress)
              for k in range(outputs.shape[1])]  # fmt: skip
     return merged([fit_residuals(one) for one in plans], plan.data)

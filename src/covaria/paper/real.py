@@ -6,7 +6,8 @@ from functools import partial
 
 from covaria.nuisance.plan import Progress
 from covaria.paper import statements as real_items
-from covaria.paper.published import published
+from covaria.paper.captions import CAPTIONS
+from covaria.paper.published import SHOWN, published
 from covaria.paper.registry import Claim, Figure, Made, add
 from covaria.paper.run import Run
 from covaria.studies.runner import Standing
@@ -21,14 +22,23 @@ def make(name: str, run: Run) -> Made:
     from covaria import plots
 
     item = real_items.item(name, run.mode, _found(name, run))
+    named = item.frame.assign(method=item.frame["method"].map(lambda m: SHOWN.get(m, m)))
     is_local = run.dask is not None and run.results is None
     return Made(
         table=item.frame,
-        claims=[Claim(name, *verdict) for verdict in item.verdicts],
-        draw=partial(plots.selection_rates, item.frame) if item.is_figure else None,
+        claims=_claims(name, item),
+        draw=partial(plots.selection_rates, named) if item.is_figure else None,
         runs=item.draws,
         notes=(*item.notes, LOCAL) if is_local else item.notes,
     )
+
+
+def _claims(name: str, item: real_items.Item) -> list[Claim]:
+    section = published(name).section
+    return [
+        Claim(name, said.text, said.numbers, said.verdict, f"{name}-{at}", said.quote, section)
+        for at, said in enumerate(item.said, start=1)
+    ]
 
 
 def _found(name: str, run: Run) -> real_items.Frames:
@@ -57,4 +67,5 @@ def _progress(name: str, run: Run) -> Progress | None:
 
 
 for _name, _about in real_items.ITEMS.items():
-    add(Figure(_name, _about, partial(make, _name), simulated=False))
+    _caption = CAPTIONS.get(_name, "")
+    add(Figure(_name, _about, partial(make, _name), simulated=False, caption=_caption))

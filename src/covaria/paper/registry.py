@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -21,21 +22,56 @@ if TYPE_CHECKING:
     from covaria.paper.run import Run
 
 # The modules below covaria.paper that add figures; one that is not there is left out.
-MODULES = ("simulated", "real")
+MODULES = ("theory", "simulated", "real")
+
+
+# Differences of this many Monte-Carlo standard errors decide.
+ERRORS = 2.0
+
+
+class Verdict(StrEnum):
+    """What became of a claim."""
+
+    HELD = "held"
+    NOT_HELD = "not held"
+    UNDECIDED = "undecided"  # within two Monte-Carlo standard errors
+    NOT_STATED = "not stated"  # a setting the paper leaves open decides
+    OTHER = "other data or engine"  # not the paper's table or program
+
+
+def decided(distance: float, error: float = 0.0, *, strict: bool = True) -> Verdict:
+    """Return the verdict on a claim met by this distance, known up to a standard error.
+
+    >>> [str(decided(gap, 0.1)) for gap in (0.3, 0.1, -0.3)]
+    ['held', 'undecided', 'not held']
+    >>> str(decided(0.0)), str(decided(0.0, strict=False))
+    ('not held', 'held')
+    """
+    if abs(distance) <= ERRORS * error and error > 0:
+        return Verdict.UNDECIDED
+    met = distance > 0 if strict else distance >= 0
+    return Verdict.HELD if met else Verdict.NOT_HELD
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One thing the paper says, what we find, and whether it held."""
+    """One thing the paper says, how it is judged, what we find, and the verdict.
+
+    `id` is the same in every mode. `quote` is the paper's sentence and `section` where it stands;
+    claims that take one sentence apart share them.
+    """
 
     figure: str
     text: str
     numbers: str
-    held: bool
+    verdict: Verdict
+    id: str = ""
+    quote: str = ""
+    section: str = ""
 
     @property
-    def verdict(self) -> str:
-        return "held" if self.held else "did not hold"
+    def held(self) -> bool:
+        return self.verdict is Verdict.HELD
 
     def __str__(self) -> str:
         return f"{self.text}: {self.numbers}: {self.verdict}"
@@ -58,7 +94,7 @@ class Figure:
 
     `make` takes a `Run`, which says mode, folder and repeats, and returns `Made`; None where the
     figure is named but cannot be made yet. `studies` names the simulations it reads. One that is
-    the same in every mode has `modes` False.
+    the same in every mode has `modes` False. `caption` is what there is to see, in our words.
     """
 
     name: str
@@ -67,9 +103,11 @@ class Figure:
     studies: tuple[str, ...] = ()
     simulated: bool = True
     modes: bool = True
+    caption: str = ""
 
 
 ABOUT = {
+    "theory": "theorems, examples and remarks, judged by exact moments",
     "fig1": "p-values with boosting, models (a) to (d)",
     "fig2": "the ratios of Assumption (A), model (b)",
     "fig3": "metrics and time with boosting, models (a) to (d)",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,9 @@ import numpy as np
 from covaria.errors import InputError
 from covaria.paper.studies import MODES, STUDIES
 from covaria.studies import metrics
-from covaria.studies.runner import Standing, read_study, run_in_store
+from covaria.studies.metrics import CELL
+from covaria.studies.results import Study
+from covaria.studies.runner import Standing, read_study, run_in_store, versions
 from covaria.studies.store import readable
 from covaria.tables.files import read_csv
 from covaria.tables.writing import write_text
@@ -24,6 +28,10 @@ if TYPE_CHECKING:
 COUNTS = ["tp", "fp", "tn", "fn"]
 # Above this many features a table of each of them is not small any more.
 MOST_FEATURES = 50
+# What tells a run's method from the others, and what is kept of each beside its counts.
+DRAW = (*CELL, "repeat", "method")
+KEPT = ("chosen", "p_values")
+DECIDES = "gcm+pcm"
 
 
 @dataclass(frozen=True)
@@ -37,8 +45,12 @@ class Results:
     @property
     def repeats(self) -> int:
         """Return how many repeats the cell with the fewest has."""
-        cells = self.runs.groupby(["scenario", "setting", "learner"])["repeat"].nunique()
-        return int(cells.min())
+        return int(self.repeats_by.min())
+
+    @property
+    def repeats_by(self) -> pd.Series[int]:
+        """Return the repeats of each cell."""
+        return self.runs.groupby(["scenario", "setting", "learner"])["repeat"].nunique()
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,7 @@ class Run:
     repeats: int | None = None
     known: dict[tuple[str, str], Results] = field(default_factory=dict)
     real: dict[tuple[str, str], dict[str, pd.DataFrame]] = field(default_factory=dict)
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -80,6 +93,38 @@ class Run:
         if key not in self.known:
             self.known[key] = self._run(study) if self.results is None else self._read(study)
         return self.known[key]
+
+    def together(self, studies: Sequence[str]) -> Results:
+        """Return the results of several simulations; in default mode beside the paper's rivals.
+
+        One whose results are not stored is left out, as long as another is there.
+        """
+        if self.mode == "default":
+            rivals = replace(self, mode="paper").together(studies)
+            return in_its_place(self.of(STUDIES[studies[0]].default or studies[0]), rivals)
+        found, reason = [], None
+        for study in studies:
+            try:
+                found.append(self.of(study))
+            except InputError as error:
+                if self.results is None:
+                    raise
+                reason = error
+        if not found:
+            assert reason is not None
+            raise reason
+        return joined(found)
+
+    def table(self, name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """Return a small table: as stored in the folder of results, or made now and kept there."""
+        if self.results is not None:
+            path = self.results / f"{name}.csv"
+            if not path.is_file():
+                raise self.missing(name)
+            return read_csv(path, comment="#")
+        if name not in self.tables:
+            self.tables[name] = make()
+        return self.tables[name]
 
     def missing(self, what: str) -> InputError:
         """Return what to say of results that are not in the folder."""
@@ -108,24 +153,111 @@ class Run:
         table = found.table
         if many is not None:
             table = table[table["repeat"] < many]
-        found = replace(found, table=table)
         with readable(store) as opened:
             seconds = opened.seconds(many)
-        versions = found.about["versions"]
-        made_by = (
-            f"covaria {versions['covaria']}, numpy {versions['numpy']}, seed {self.seed}, "
-            f"{_flags(self, study)}; all tasks took {seconds:.0f} s of one process"
+        made_by = stamp(found.about["versions"], self.seed, _flags(self, study), seconds)
+        return from_rows(replace(found, table=table), made_by)
+
+
+def from_rows(found: Study, made_by: str) -> Results:
+    """Return the results of a study: what each run chose, and each feature on average."""
+    drawn = per_draw(found.table)
+    runs = found.runs.merge(drawn, how="left", on=[c for c in DRAW if c in found.runs])
+    return Results(runs, _warned(found), made_by)
+
+
+def per_draw(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per run and method: the numbers of the features it chose, and its p-values.
+
+    P-values have four digits; of many features there are none.
+    """
+    import pandas as pd
+
+    rows = []
+    for key, own in table.groupby(list(DRAW), sort=False):
+        chosen = [name.removeprefix("x") for name in own.loc[own["selected"] == 1, "feature"]]
+        p = own["p_value"].to_numpy(dtype=float)
+        shown = [f"{value:.4g}" for value in p] if len(p) <= MOST_FEATURES else []
+        rows.append(
+            dict(zip(DRAW, key, strict=True))
+            | {
+                "chosen": " ".join(chosen),
+                "p_values": " ".join(shown) if np.isfinite(p).all() else "",
+            }
         )
-        return Results(found.runs, found.features, made_by)
+    return pd.DataFrame(rows, columns=[*DRAW, *KEPT])
+
+
+def _warned(found: Study) -> pd.DataFrame:
+    """Return each feature on average, with the share of runs that warned of it."""
+    table, features = found.table, found.features
+    warned = table["status"].str.startswith("ok: ")
+    if not warned.any():
+        return features
+    keys = [c for c in (*CELL, "method", "feature") if c in features]
+    silent = table["selected"].astype(bool) & ~warned
+    both = table.assign(warned=warned.astype(float), unwarned=silent.astype(float))
+    shares = both.groupby(keys, sort=False)[["warned", "unwarned"]].mean()
+    return features.merge(shares.reset_index(), how="left", on=keys)
+
+
+def stamp(packages: Mapping[str, str], seed: int, command: str, seconds: float | None) -> str:
+    """Return what made results: versions, commit, seed, command and time, as one line."""
+    named = ", ".join(f"{name} {version}" for name, version in packages.items())
+    took = "" if seconds is None else f"; all tasks took {seconds:.0f} s of one process"
+    return f"{named}, commit {commit()}, seed {seed}, {command}{took}"
+
+
+@cache
+def commit() -> str:
+    """Return the commit of the source that runs, or "unknown" where there is no repository."""
+    words = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"]
+    with suppress(OSError, subprocess.SubprocessError):
+        found = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
+        if found.returncode == 0:
+            return found.stdout.strip()
+    return "unknown"
+
+
+def joined(found: Sequence[Results]) -> Results:
+    """Return results of several simulations as one."""
+    import pandas as pd
+
+    if len(found) == 1:
+        return found[0]
+    runs = pd.concat([one.runs for one in found], ignore_index=True)
+    features = pd.concat([one.features for one in found], ignore_index=True)
+    return Results(runs, features, "\n".join(one.made_by for one in found))
+
+
+def in_its_place(default: Results, rivals: Results) -> Results:
+    """Return the default's verdicts in the place of GCM's, beside rivals on the same rows.
+
+    The default has one learner, whose rows stand beside those of each of the rivals'.
+    """
+    import pandas as pd
+
+    learners = list(rivals.runs[["scenario", "learner"]].drop_duplicates().itertuples(index=False))
+
+    def placed(own: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+        both = own[own["method"] == DECIDES].assign(method="gcm")
+        copies = [both[both["scenario"] == s].assign(learner=name) for s, name in learners]
+        left = others[others["method"] != "gcm"]
+        found: pd.DataFrame = pd.concat([*copies, left], ignore_index=True)
+        return found
+
+    many = default.runs["repeat"].max()
+    beside = rivals.runs[rivals.runs["repeat"] <= many]
+    features = rivals.features
+    if not (features.empty or default.features.empty):
+        features = placed(default.features, features)
+    return Results(placed(default.runs, beside), features, default.made_by)
 
 
 def _flags(run: Run, study: str) -> str:
     flags = f" --mode {run.mode}" + (" --fast" if run.fast else "")
     flags += f" --repeats {run.repeats}" if run.repeats else ""
-    names = {"boosting": "fig3", "kernel": "sfig3", "surrogate": "fig4", "heavy_tails": "fig5",
-             "network": "fig6", "wide_boosting": "fig7", "wide_kernel": "sfig4",
-             "canonical": "sfig1"}  # fmt: skip
-    return f"covaria paper {names[study]}{flags}"
+    return f"covaria paper {STUDIES[study].figure}{flags}"
 
 
 def _paths(folder: Path, study: str, mode: str) -> tuple[Path, Path]:
@@ -142,6 +274,16 @@ def write_results(folder: Path, study: str, mode: str, found: Results) -> None:
     of = features if found.features["feature"].nunique() <= MOST_FEATURES else None
     if of is not None:
         _write(of, found.features, found.made_by)
+
+
+def write_table(folder: Path, name: str, table: pd.DataFrame, run: Run) -> None:
+    """Write a small table with what made it; a quick one replaces nothing fuller."""
+    path, size = folder / f"{name}.csv", "runs" if "runs" in table else "draws"
+    if path.is_file() and read_csv(path, comment="#")[size].max() > table[size].max():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    flags = (" --fast" if run.fast else "") + (f" --repeats {run.repeats}" if run.repeats else "")
+    _write(path, table, stamp(versions(), run.seed, f"covaria paper {name}{flags}", None))
 
 
 def has_fuller(folder: Path, study: str, mode: str, found: Results) -> bool:

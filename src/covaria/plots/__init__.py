@@ -7,7 +7,14 @@ from covaria.plots.efficiency import efficiencies, power_curves, theory_bars
 from covaria.plots.rates import selection_rates
 from covaria.plots.results import cost, forest, p_values, quality, residuals, stability
 from covaria.plots.saving import save
-from covaria.plots.study import metric_panels, p_value_panels, ratio_bars, sweep_panels
+from covaria.plots.study import (
+    limits,
+    metric_panels,
+    p_value_panels,
+    ratio_bars,
+    shares_over,
+    sweep_panels,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +25,7 @@ __all__ = [
     "cost",
     "efficiencies",
     "forest",
+    "limits",
     "metric_panels",
     "p_value_panels",
     "p_values",
@@ -27,6 +35,7 @@ __all__ = [
     "residuals",
     "save",
     "selection_rates",
+    "shares_over",
     "stability",
     "sweep_panels",
     "theory_bars",

@@ -8,7 +8,7 @@ import numpy as np
 
 from covaria.errors import InputError
 from covaria.plots.axes import new_axes
-from covaria.plots.saving import COLOURS, MOST_FEATURES, plain
+from covaria.plots.saving import COLOURS, MOST_FEATURES, picture_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,7 @@ def efficiencies(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         )  # fmt: skip
     ax.axvline(1.0, color="0.4", lw=1)
     ax.set_xscale("log")
-    ax.set_yticks(np.arange(len(names)) + 0.3, [plain(name) for name in names])
+    ax.set_yticks(np.arange(len(names)) + 0.3, [picture_name(name) for name in names])
     ax.invert_yaxis()
     ax.set_xlabel("rows the second test needs for one row of the first")
     if pairs:
@@ -69,6 +69,6 @@ def theory_bars(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     values = np.minimum(known["are_gcm_loco"], 10)
     ax.bar(np.arange(len(known)), values, color=COLOURS[0])
     ax.axhline(1.0, color="0.4", lw=1)
-    ax.set_xticks(np.arange(len(known)), [plain(name) for name in known["feature"]])
+    ax.set_xticks(np.arange(len(known)), [picture_name(name) for name in known["feature"]])
     ax.set_ylabel("rows LOCO needs for one row of GCM")
     return ax

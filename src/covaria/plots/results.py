@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from covaria.errors import InputError, did_you_mean, short
 from covaria.plots.axes import new_axes
-from covaria.plots.saving import COLOURS, MARKERS, MOST_FEATURES, plain
+from covaria.plots.saving import COLOURS, MARKERS, MOST_FEATURES, picture_name
 from covaria.results.residual_views import binned, residual_pair
 from covaria.results.result import Result
 
@@ -72,7 +72,7 @@ def p_values(
         shown = own.set_index("feature")["p_adjusted"].reindex(names).clip(lower=SMALLEST_P)
         colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
         ax.plot(shown, np.arange(len(names)), marker, ms=6, color=colour, mfc="none", mew=1.5,
-                label=plain(str(method)))  # fmt: skip
+                label=picture_name(str(method)))  # fmt: skip
     ax.axvline(alpha, color="0.4", lw=1, ls="--")
     ax.set_xscale("log")
     ax.invert_xaxis()
@@ -102,8 +102,8 @@ def residuals(result: Result, feature: str, *, most: int = 2000, ax: Axes | None
     curve = binned(left)
     if curve is not None:
         ax.errorbar(curve.at, curve.mean, yerr=1.96 * curve.error, color=COLOURS[1], lw=2)
-    ax.set_xlabel(plain(left.x_label))
-    ax.set_ylabel(plain(left.y_label))
+    ax.set_xlabel(picture_name(left.x_label))
+    ax.set_ylabel(picture_name(left.y_label))
     return ax
 
 
@@ -138,7 +138,7 @@ def cost(result: Result, *, ax: Axes | None = None) -> Axes:
     ax = ax or new_axes(height=1.2 + 0.35 * len(methods))
     seconds = [float(result.about.seconds[m]) for m in methods]
     ax.barh(np.arange(len(methods)), seconds, color=COLOURS[0], height=0.6)
-    labels = [f"{plain(m)} ({result.about.fits[m]:,} models)" for m in methods]
+    labels = [f"{picture_name(m)} ({result.about.fits[m]:,} models)" for m in methods]
     ax.set_yticks(np.arange(len(methods)), labels)
     ax.invert_yaxis()
     ax.set_xlabel("seconds charged")
@@ -158,7 +158,7 @@ def stability(found: Any, *, most: int = MOST_FEATURES, ax: Axes | None = None) 
     for k, method in enumerate(found.methods):
         marker = MARKERS[k % len(MARKERS)]
         ax.plot(frequency[method].reindex(names), np.arange(len(names)), marker, ms=6, mfc="none",
-                mew=1.5, color=COLOURS[k % len(COLOURS)], label=plain(method))  # fmt: skip
+                mew=1.5, color=COLOURS[k % len(COLOURS)], label=picture_name(method))  # fmt: skip
     ax.axvline(found.about["needed"] / found.about["count"], color="0.4", lw=1, ls="--")
     _name_rows(ax, names)
     ax.set_xlim(-0.03, 1.03)
@@ -186,5 +186,5 @@ def _clearest(result: Result, most: int) -> list[str]:
 
 def _name_rows(ax: Axes, names: Collection[str]) -> None:
     """Write the names beside the rows, the first on top."""
-    ax.set_yticks(np.arange(len(names)), [plain(name) for name in names])
+    ax.set_yticks(np.arange(len(names)), [picture_name(name) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)

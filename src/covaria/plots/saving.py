@@ -23,7 +23,7 @@ LONGEST_NAME = 40
 KINDS = (".svg", ".png", ".pdf")
 
 
-def plain(name: object) -> str:
+def picture_name(name: object) -> str:
     """Return a name fit for a picture: not too long, and a dollar sign is no mathematics."""
     return short(str(name), LONGEST_NAME).replace("$", r"\$")
 

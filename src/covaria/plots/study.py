@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 MARKS = "osD^vPX"
 
 
+# Metrics as people write them.
+NAMES = {"f1": "F1", "fdr": "FDR", "seconds": "seconds (log)"}
+
+
 def panels(rows: int, columns: int, *, width: float = 3.4, height: float = 2.6) -> Panels:
     """Return an array of axes on a new figure, without a window."""
     return new_panels(rows, columns, (width * columns, height * rows))
@@ -35,13 +39,22 @@ def p_value_panels(parts: Mapping[str, pd.DataFrame], *, alpha: float = 0.05) ->
         for k, method in enumerate(methods):
             own = table[table["method"] == method].set_index("feature").loc[names]
             at = np.arange(len(names)) + 0.7 * (k / max(1, len(methods) - 1) - 0.5)
+            down, up = (
+                np.minimum(own["p_sd"], own["p_mean"]),
+                np.minimum(own["p_sd"], 1 - own["p_mean"]),
+            )
             ax.errorbar(
-                at, own["p_mean"], yerr=own["p_sd"], fmt=MARKS[k % len(MARKS)], ms=3.5, lw=0.8,
+                at, own["p_mean"], yerr=[down, up], fmt=MARKS[k % len(MARKS)], ms=3.5, lw=0.8,
                 color=COLOURS[k % len(COLOURS)], label=method,
             )  # fmt: skip
         ax.axhline(alpha, color="#B00020", lw=1, ls="--")
-        ax.set_xticks(np.arange(len(names)), names, rotation=90, fontsize=7)
-        ax.set_ylim(-0.05, 1.3)
+        if "active" in table:
+            useful = set(table.loc[table["active"].astype(bool), "feature"])
+            for place in (k for k, name in enumerate(names) if name in useful):
+                ax.axvspan(place - 0.5, place + 0.5, color="0.93", lw=0, zorder=0)
+        ax.set_xticks(np.arange(len(names))[::2], names[::2], fontsize=7)
+        ax.set_ylim(-0.03, 1.3)
+        ax.set_yticks([0, 0.25, 0.5, 0.75, 1])
         ax.set_title(title, fontsize=10)
         ax.set_ylabel("p-value")
     axes.flat[0].legend(frameon=False, fontsize=7, ncols=2, loc="upper left")
@@ -58,28 +71,38 @@ def metric_panels(
     """
     parts = list(table[rows].drop_duplicates())
     methods = [m for m in table["method"].drop_duplicates() if not m.startswith(guess)]
-    axes = panels(len(parts), len(metrics), width=2.3, height=2.2)
+    axes = panels(len(parts), len(metrics), width=1.9, height=0.5 + 0.22 * len(methods))
     for i, part in enumerate(parts):
         for j, metric in enumerate(metrics):
-            own = table[(table[rows] == part) & (table["metric"] == metric)].set_index("method")
             ax = axes[i, j]
-            shown = own.loc[[m for m in methods if m in own.index]]
-            colours = [COLOURS[methods.index(m) % len(COLOURS)] for m in shown.index]
-            low = np.minimum(shown["mean"], shown["sd"])
-            ax.bar(
-                np.arange(len(shown)), shown["mean"], yerr=[low, shown["sd"]], color=colours,
-                error_kw={"lw": 0.8},
-            )  # fmt: skip
-            if guess in own.index:
-                ax.axhline(own.loc[guess, "mean"], color="0.3", lw=1, ls="--")
-            ax.set_xticks(np.arange(len(shown)), shown.index, rotation=90, fontsize=7)
-            ax.tick_params(axis="y", labelsize=7)
+            own = table[(table[rows] == part) & (table["metric"] == metric)].set_index("method")
+            _bars(ax, own, methods, metric)
+            if guess in own.index and metric != "seconds":
+                ax.axvline(own.loc[guess, "mean"], color="0.3", lw=1, ls="--")
+            ax.set_yticks(np.arange(len(methods)), methods if j == 0 else [], fontsize=7)
+            ax.tick_params(axis="x", labelsize=7)
             if i == 0:
-                ax.set_title(metric, fontsize=9)
+                ax.set_title(NAMES.get(metric, metric), fontsize=9)
             if j == 0:
                 ax.set_ylabel(part, fontsize=9)
     first: Axes = axes[0, 0]
     return first
+
+
+def _bars(ax: Axes, own: pd.DataFrame, methods: Sequence[str], metric: str) -> None:
+    """Draw a bar a method with its sd, inside what the metric can be."""
+    shown = own.reindex(list(methods))
+    mean, sd = shown["mean"].to_numpy(), shown["sd"].fillna(0).to_numpy()
+    colours = [COLOURS[k % len(COLOURS)] for k in range(len(methods))]
+    if metric == "seconds":
+        ax.set_xscale("log")
+        ax.barh(np.arange(len(methods)), mean, color=colours)
+    else:
+        errors = [np.minimum(sd, mean), np.minimum(sd, 1 - mean)]
+        ax.barh(np.arange(len(methods)), mean, xerr=errors, color=colours, error_kw={"lw": 0.8})
+        ax.set_xlim(0, 1)
+        ax.set_xticks([0, 0.5, 1], ["0", ".5", "1"])
+    ax.invert_yaxis()
 
 
 def sweep_panels(
@@ -110,7 +133,7 @@ def sweep_panels(
             ax.tick_params(axis="y", labelsize=7)
             ax.set_ylim(-0.05, 1.05)
             if i == 0:
-                ax.set_title(metric, fontsize=9)
+                ax.set_title(NAMES.get(metric, metric), fontsize=9)
             if j == 0:
                 ax.set_ylabel(part, fontsize=9)
             if i == len(parts) - 1:
@@ -138,3 +161,58 @@ def ratio_bars(table: pd.DataFrame) -> Axes:
     ax.set_ylabel("left over right side of (A)")
     ax.legend(frameon=False)
     return ax
+
+
+def limits(table: pd.DataFrame) -> Axes:
+    """Return how a spread comes to its limit over n, a line a method and feature.
+
+    The table has n_rows, method, feature, ratio and se.
+    """
+    ax: Axes = panels(1, 1, width=6.0, height=3.4)[0, 0]
+    for k, ((method, feature), own) in enumerate(table.groupby(["method", "feature"], sort=False)):
+        ax.errorbar(own["n_rows"], own["ratio"], yerr=own["se"], marker=MARKS[k % len(MARKS)],
+                    ms=4, lw=1, color=COLOURS[k % len(COLOURS)],
+                    label=f"{method}, {feature}")  # fmt: skip
+    ax.axhline(1.0, color="0.4", lw=1, ls="--")
+    ax.set_xscale("log")
+    ax.set_xticks(sorted(set(table["n_rows"])), [f"{n:,}" for n in sorted(set(table["n_rows"]))])
+    ax.minorticks_off()
+    ax.set_ylim(0, 1.3)
+    ax.set_xlabel("rows")
+    ax.set_ylabel("sd of √n (estimate − truth),\nover that of the limit")
+    ax.legend(frameon=False, fontsize=8, ncols=2)
+    return ax
+
+
+def shares_over(
+    table: pd.DataFrame, *, over: str, title: str, ylabel: str, threshold: float = 0.05
+) -> Axes:
+    """Return shares over a parameter with their standard errors, a panel a part, a line a label.
+
+    The table has part, label, share, se and the column `over`.
+    """
+    parts = list(table["part"].drop_duplicates())
+    labels = list(table["label"].drop_duplicates())
+    values = sorted(set(table[over]))
+    axes = panels(1, len(parts), width=3.1, height=3.2)
+    for ax, part in zip(axes.flat, parts, strict=True):
+        for k, label in enumerate(labels):
+            own = table[(table["part"] == part) & (table["label"] == label)].sort_values(over)
+            if own.empty:
+                continue
+            ax.errorbar(
+                [values.index(v) for v in own[over]], own["share"], yerr=own["se"], ms=4, lw=1.2,
+                marker=MARKS[k % len(MARKS)], color=COLOURS[k % len(COLOURS)], label=label,
+            )  # fmt: skip
+        ax.axhline(threshold, color="0.5", lw=0.8, ls="--")
+        ax.set_xticks(range(len(values)), [f"{v:g}" for v in values], fontsize=8)
+        ax.set_ylim(-0.03, 1.05)
+        ax.set_title(part, fontsize=10)
+        ax.set_xlabel(over)
+        ax.legend(frameon=False, fontsize=8, loc="upper left")
+    axes.flat[0].set_ylabel(ylabel)
+    first: Axes = axes.flat[0]
+    figure = first.get_figure(root=True)
+    assert figure is not None
+    figure.suptitle(title, fontsize=11)
+    return first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,19 +11,32 @@ from numpy.typing import NDArray
 from covaria.efficiencies.empirical import is_heavy
 from covaria.errors import listed, plural, short
 from covaria.methods import METHODS, Method
+from covaria.policy import Policy, threshold
 from covaria.results.findings import Finding, note, of_each, texts
 from covaria.results.result import Result
 
 Array = NDArray[np.float64]
 
-# Below this many rows the normal limit of a mean of products is a hope rather than a fact.
-FEW_ROWS = 100
-# Features that the others explain this far are looked at for neighbours that stand in for them.
-EXPLAINED = 0.9
-# Leftovers that move together this much belong to features that explain each other.
-TOGETHER = 0.5
-# A mean of scores is told to be rough where a hundredth of the rows makes half of its spread.
-HEAVY = 0.5
+
+@dataclass(frozen=True)
+class ReportPolicy(Policy):
+    """What a report points out beside the findings of its result.
+
+    few_rows    below which the normal limit of a mean of products is a hope rather than a fact
+    explained   R² from the others, from which on neighbours are looked for
+    together    correlation of two features' residuals, from which on they explain each other
+    heavy       share of the squared scores in a hundredth of the rows that makes a mean rough
+    """
+
+    few_rows: int = threshold(100, "convention: the usual rule for a normal limit of products")
+    explained: float = threshold(0.9, "formula: a variance inflation of 10, 1/(1 − R²)")
+    together: float = threshold(0.5, "judgement, not measured: half of the way to a copy")
+    heavy: float = threshold(
+        0.5, "judgement, not measured: a test is less easily hurt than a ratio"
+    )
+
+
+POLICY = ReportPolicy()
 
 
 def all_findings(result: Result) -> list[Finding]:
@@ -39,7 +53,7 @@ def all_alerts(result: Result) -> list[str]:
 def _small(result: Result) -> Iterable[Finding]:
     n_rows = result.about.n_tested
     n_features = result.about.n_features + result.about.n_others
-    if n_rows < FEW_ROWS:
+    if n_rows < POLICY.few_rows:
         yield note(
             f"Only {plural(n_rows, 'row')} were tested: p-values are rough and power is low.",
             "few_tested",
@@ -59,7 +73,7 @@ def _heavy(result: Result) -> Iterable[Finding]:
     heavy = [
         feature
         for j, feature in enumerate(result.features)
-        if any(is_heavy(scores[:, j], HEAVY) for scores in result.scores.values())
+        if any(is_heavy(scores[:, j], POLICY.heavy) for scores in result.scores.values())
     ]
     matter = set(result.table.loc[result.table["selected"], "feature"])
     told = [feature for feature in heavy if feature in matter]
@@ -108,7 +122,7 @@ def _collinear(result: Result) -> Iterable[Finding]:
         yield from of_each(
             "collinear",
             group,
-            f"{listed(group)} explain each other, so each seems useless given the rest: test "
+            f"{listed(group)} explain each other, so each seems useless given the others: test "
             f'them as one with groups={{"together": [{member}{more}]}}.',
         )
 
@@ -119,12 +133,12 @@ def collinear_groups(result: Result) -> list[list[str]]:
     quality, columns = result.quality, result.about.columns
     if left is None or not {"regression", "feature", "r2"} <= set(quality.columns):
         return []
-    rows = quality[(quality["regression"] == "x given rest") & (quality["r2"] > EXPLAINED)]
+    rows = quality[(quality["regression"] == "x given rest") & (quality["r2"] > POLICY.explained)]
     explained = set(rows["feature"])
     own = [j for j, f in enumerate(result.features) if f in explained and len(columns[j]) == 1]
     if len(own) < 2:
         return []
-    together = _correlations(left[:, [columns[j][0] for j in own]]) > TOGETHER
+    together = _correlations(left[:, [columns[j][0] for j in own]]) > POLICY.together
     return [[result.features[own[at]] for at in part] for part in _connected(together)]
 
 

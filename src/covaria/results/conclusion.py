@@ -49,7 +49,7 @@ from covaria.options.checks import (
 )
 from covaria.randomness import stream
 from covaria.results.about import About
-from covaria.results.findings import Finding, note, of_each
+from covaria.results.findings import POLICY, Finding, note, of_each
 from covaria.results.result import Result
 from covaria.results.status import Outcome, Status, has_failed
 from covaria.tables.dataset import Dataset
@@ -60,11 +60,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# A finding with fewer effective rows, (Σs²)²/Σs⁴, is said to rest on few, and so many are named.
-FEW_ROWS, NAMED_ROWS = 15, 5
-
-# Features that explain a larger share of the target may hold it.
-TOO_GOOD = 0.99
+# Of the rows that a finding rests on so many are named.
+NAMED_ROWS = 5
 
 # More would fill the memory before anything is fitted.
 MOST_REPEATS, MOST_PERMUTATIONS = 10_000, 1_000_000
@@ -100,7 +97,7 @@ class Options:
     extrapolate: str | bool = "auto"
     effect: str | None = None
     margin: float | None = None
-    shared_randomness: bool = True
+    shared_randomness: bool | None = None
 
     def __post_init__(self) -> None:
         alternative = plain(self.alternative)
@@ -125,7 +122,7 @@ class Options:
             "top": None if self.top is None else whole("top", self.top, 1, what=what),
             "check": truth("check", self.check),
             "extrapolate": _extrapolate(self.extrapolate),
-            "shared_randomness": truth("shared_randomness", self.shared_randomness),
+            "shared_randomness": _draws(self.shared_randomness),
             "margin": None if self.margin is None else between_0_and_1("margin", self.margin),
             "effect": None if self.effect is None else one_of("effect", self.effect, EFFECTS),
         }
@@ -136,6 +133,11 @@ class Options:
     @property
     def in_sample(self) -> bool:
         return isinstance(self.splits, str)
+
+    @property
+    def shares_draws(self) -> bool:
+        """Return whether models of a fold share their random draws; the paper's do not."""
+        return not self.paper if self.shared_randomness is None else self.shared_randomness
 
     def as_in_the_paper(self) -> Options:
         """Return the paper's mode: in sample, two-sided, raw p < .05, one permutation."""
@@ -149,6 +151,11 @@ class Options:
             repeats=1,
             paper=True,
         )
+
+
+def _draws(given: object) -> bool | None:
+    """Return True, False or None, or raise."""
+    return None if given is None else truth("shared_randomness", given)
 
 
 def _extrapolate(given: object) -> str | bool:
@@ -167,7 +174,7 @@ class Chosen:
     seconds: float
 
 
-def choose(
+def select_without_test(
     methods: Sequence[AnyMethod], data: Dataset, seed: int, names: Collection[str]
 ) -> dict[str, Chosen]:
     """Return what each chooser among the methods chose of all features, and says of some."""
@@ -479,12 +486,29 @@ def _effect_interval(
         freedom_of(fitted[0].clusters),
         (-widest, widest),
     )
+    ends = _less_attenuated(ends, centre, fitted)
     known = np.isfinite(centre) & ~tests.is_zero
-    low, high = (
-        np.where(known, np.tanh(end), given) for end, given in zip(ends, (low, high), strict=True)
-    )
     effect = tests.estimate / unit
-    return agreeing(low, high, effect, tests.p_value, alternative, options.confidence)
+    least, most = (np.where(known, np.tanh(end), 0.0) for end in ends)
+    ends = agreeing(least, most, effect, tests.p_value, alternative, options.confidence)
+    low, high = (np.where(known, end, given) for end, given in zip(ends, (low, high), strict=True))
+    return low, high
+
+
+def _less_attenuated(
+    ends: tuple[Array, Array], centre: Array, fitted: Sequence[Residuals]
+) -> tuple[Array, Array]:
+    """Return an interval of Fisher's z that reaches as far as it would with less error in models.
+
+    Only the end away from zero moves: `nuisance/attenuation.py`.
+    """
+    taken = [
+        np.zeros_like(centre) if one.attenuation is None else one.attenuation for one in fitted
+    ]
+    r = np.tanh(centre)
+    whole = np.clip(np.abs(r) + np.mean(taken, axis=0), 0.0, 1 - 1e-12)
+    further = np.maximum(np.arctanh(whole) - np.abs(centre), 0.0)
+    return ends[0] - further * (r < 0), ends[1] + further * (r > 0)
 
 
 def _selected(
@@ -746,7 +770,7 @@ def _suspicious(data: Dataset, quality: pd.DataFrame) -> Iterable[Finding]:
     for one in found:
         yield from of_each(one.kind, one.features, one.text, one.values or None)
     full = quality.loc[quality["regression"] == "y given all", "r2"].tolist()
-    if full and full[0] >= TOO_GOOD and all(one.kind != "possible_leak" for one in found):
+    if full and full[0] >= POLICY.too_good and all(one.kind != "possible_leak" for one in found):
         yield note(
             f"The features predict '{short(data.target)}' almost fully (R² {full[0]:.3f}): one of "
             "them may be made from it, or known only after it. Drop what is.",
@@ -825,7 +849,7 @@ def _resting_on_few(
         squares = scores[method][:, features.index(feature)] ** 2
         squares = squares / max(float(squares.max()), 1e-300)
         count = float(squares.sum()) ** 2 / max(float((squares**2).sum()), 1e-300)
-        if count < FEW_ROWS:
+        if count < POLICY.few_rows:
             told.add(feature)
             heaviest = rows[np.argsort(-squares, kind="stable")[:NAMED_ROWS]]
             named = ", ".join(str(row + 1) for row in heaviest.tolist())

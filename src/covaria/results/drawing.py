@@ -16,6 +16,6 @@ def drawn_by(draw: Callable[..., Axes]) -> None:
     _drawers[:] = [draw]
 
 
-def draw(result: object, kind: str, options: dict[str, object]) -> Axes:
+def draw_result(result: object, kind: str, options: dict[str, object]) -> Axes:
     """Return the axes of a picture of a result."""
     return _drawers[-1](result, kind, options)

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import NamedTuple
 
+from covaria.policy import Policy, threshold
+
 
 class Kind(NamedTuple):
     """What a kind of finding is about, and whether it puts verdicts in doubt."""
@@ -40,6 +42,21 @@ KINDS = {
     "codes": Kind("whole numbers may be codes of categories"),
     "near_copies": Kind("two features say the same in other units"),
 }
+
+
+@dataclass(frozen=True)
+class FindingPolicy(Policy):
+    """When a result is said to rest on little, or to be too good.
+
+    few_rows   effective rows, (Σs²)²/Σs⁴ of the scores, below which a finding rests on few
+    too_good   R² of y given all features, from which on they may hold the target
+    """
+
+    few_rows: int = threshold(15, "judgement: so few can be named and looked at one by one")
+    too_good: float = threshold(0.99, "convention: noise of less than a tenth of the spread of y")
+
+
+POLICY = FindingPolicy()
 
 
 @dataclass(frozen=True)

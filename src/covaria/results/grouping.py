@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.errors import listed
+from covaria.policy import Policy, threshold
 from covaria.tables.dataset import Dataset, Feature, Levels
 
 if TYPE_CHECKING:
@@ -24,10 +25,21 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# Sets whose features are at least so similar, on average, are tested as one.
-TOGETHER = 0.5
 COLUMNS = ("features", "size", "p_value", "p_adjusted", "verdict", "smallest", "within")
 MATTERS, NOTHING_FOUND = "matters", "no evidence"
+
+
+@dataclass(frozen=True)
+class GroupingPolicy(Policy):
+    """Which features are tested as one, with groups="auto".
+
+    alike   the average similarity of their columns, from which on they are
+    """
+
+    alike: float = threshold(0.5, "convention: half; docs/groups.md has the error rates with it")
+
+
+POLICY = GroupingPolicy()
 
 
 @dataclass(frozen=True)
@@ -84,11 +96,11 @@ def _partial(columns: Array) -> Array:
     return np.asarray(np.abs(precision) / np.outer(size, size))
 
 
-def clusters(alike: Array, testable: Sequence[int]) -> list[Node]:
+def clusters_of(alike: Array, testable: Sequence[int]) -> list[Node]:
     """Return the sets of two or more similar features, each as the tree of its parts.
 
     >>> alike = np.array([[0, 0.9, 0.1], [0.9, 0, 0.2], [0.1, 0.2, 0]])
-    >>> [node.members for node in clusters(alike, [0, 1, 2])]
+    >>> [node.members for node in clusters_of(alike, [0, 1, 2])]
     [(0, 1)]
     """
     from scipy.cluster.hierarchy import linkage
@@ -103,7 +115,7 @@ def clusters(alike: Array, testable: Sequence[int]) -> list[Node]:
     for a, b, distance, _ in linkage(squareform(unlike, checks=False), method="average"):
         one, other = nodes[int(a)], nodes[int(b)]
         nodes.append(Node(tuple(sorted(one.members + other.members)), (one, other)))
-        if distance <= 1 - TOGETHER:
+        if distance <= 1 - POLICY.alike:
             roots = (roots - {int(a), int(b)}) | {len(nodes) - 1}
     found = [nodes[at] for at in roots if nodes[at].children]
     return sorted(found, key=lambda node: node.members)

@@ -11,6 +11,7 @@ from covaria.errors import short
 from covaria.results.result import Result
 
 Array = NDArray[np.float64]
+GIVEN = "given the other features"
 
 MOST_POINTS = 400
 # All panels together draw at most about this many points, which keeps the page small.
@@ -21,7 +22,7 @@ BINS = 8
 
 @dataclass(frozen=True)
 class ResidualPair:
-    """What is left of one feature and of y, given the rest, for every tested row."""
+    """What is left of one feature and of y, given the other features, for every tested row."""
 
     x: Array
     y: Array
@@ -50,10 +51,10 @@ def residual_pair(result: Result, j: int) -> ResidualPair | None:
         names = result.about.targets or [f"class {one}" for one in result.about.classes[1:]]
         target = short(names[k], 36)
     if len(columns) == 1:
-        return ResidualPair(x[:, 0], y[:, k], f"{name} given the rest", f"{target} given the rest")
+        return ResidualPair(x[:, 0], y[:, k], f"{name} {GIVEN}", f"{target} {GIVEN}")
     weights = np.linalg.lstsq(x - x.mean(axis=0), y[:, k] - y[:, k].mean(), rcond=None)[0]
-    label = f"combination of the {len(columns)} columns of {name}, given the rest"
-    return ResidualPair(np.asarray(x @ weights), y[:, k], label, f"{target} given the rest")
+    label = f"combination of the {len(columns)} columns of {name}, {GIVEN}"
+    return ResidualPair(np.asarray(x @ weights), y[:, k], label, f"{target} {GIVEN}")
 
 
 def _strength(x: Array, y: Array) -> Array:

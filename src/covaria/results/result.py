@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from covaria.errors import InputError, MissingExtra, plural, short
 from covaria.execution.cost import Ledger
 from covaria.options.checks import file
+from covaria.options.naming import split_names
 from covaria.results.about import About
-from covaria.results.drawing import draw
+from covaria.results.drawing import draw_result
 from covaria.results.findings import Finding, note, texts
 from covaria.results.grouping import no_groups, sentences
 from covaria.results.latex import latex_table
@@ -49,6 +50,14 @@ NUMBERS = ("estimate", "std_error", "low", "high", "statistic", "p_value", "p_ad
 def _no_cost() -> pd.DataFrame:
     """Return the table of costs of a run that kept none."""
     return Ledger().table()
+
+
+class Again(Protocol):
+    """What can run a result's job once more, with more methods or features."""
+
+    def __call__(self, methods: Sequence[str], features: Sequence[str]) -> Result:
+        """Return the larger result."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +94,7 @@ class Result:
     cost: pd.DataFrame = field(default_factory=_no_cost)
     settings: Mapping[str, object] = field(default_factory=dict)
     groups: pd.DataFrame = field(default_factory=no_groups)
+    again: Again | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "about", About.of(self.about))
@@ -133,6 +143,24 @@ class Result:
         kept = self.table[self.table["method"].isin(methods)].reset_index(drop=True)
         scores = {m: self.scores[m] for m in methods if m in self.scores}
         return replace(self, table=kept, scores=scores)
+
+    def extend(
+        self, *, methods: str | Sequence[str] = (), features: str | Sequence[str] = ()
+    ) -> Result:
+        """Return the result with more methods or features; what it has is not fitted again.
+
+        The numbers are those of `assess` with all of them. Models are not kept, but what they
+        predicted: dropout, permutation and cpi fit that of y on all columns once more. A result
+        that was read from a file or sent to another process cannot be extended, nor one of so large
+        a table that its predictions take more than 256 MB.
+        """
+        if self.again is None:
+            raise InputError(
+                "This result has only what it shows: it was read from a file, sent from another "
+                "process, or its predictions were too large to keep. Call covaria.assess(X, y, "
+                "**{**result.settings, 'methods': [...]})."
+            )
+        return self.again(_names(methods), _names(features))
 
     @property
     def verdicts(self) -> pd.DataFrame:
@@ -201,7 +229,7 @@ class Result:
 
         Options are those of the function of that name in `covaria.plots`.
         """
-        return draw(self, kind, options)
+        return draw_result(self, kind, options)
 
     def to_latex(self, *, caption: str = "", label: str = "") -> str:
         """Return the verdicts as a LaTeX table (booktabs), every name escaped."""
@@ -295,6 +323,11 @@ class Result:
         return isinstance(other, Result) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _names(given: str | Sequence[str]) -> list[str]:
+    """Return names that were given as one text or as several."""
+    return split_names(given) if isinstance(given, str) else [str(name) for name in given]
 
 
 def _findings(stored: Mapping[str, Any]) -> tuple[Finding, ...]:

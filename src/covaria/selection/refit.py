@@ -64,16 +64,30 @@ def refit(
 
     Parameters
     ----------
-    X, y, learner, methods
+    X
+        The features, as for `assess`.
+    y
+        The target, as for `assess`.
+    learner
+        As for `assess`; it selects features, and is refitted on them.
+    methods
         As for `assess`.
     learners
         Several in the place of one, to be compared: names or learner values;
         "linear,boosting(trees=200)" as one text is several. A mapping gives each a name of your
         own.
-    folds, threshold
+    folds
+        Select on the training part of each of so many folds, measure on the rows left out.
+    threshold
         A feature is stable when it is selected on at least this share of the training parts.
-    seeds, seed
-        How many ways to draw the folds, and the first of them.
+    seeds
+        How many ways to draw the folds.
+    seed
+        The first of them.
+    n_jobs
+        How many processes share the work; the numbers are those of one.
+    progress
+        A function of (done, total); False shows no bar.
     options
         Any other option of `assess`: paper, correction, alpha, groups, task, …
 

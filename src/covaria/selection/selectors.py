@@ -205,8 +205,24 @@ class Selector(_ColumnSelector):
 
     Parameters
     ----------
-    method, learner, correction, alpha, top, splits, task, repeats, n_jobs
-        As for `covaria.assess`; `method` is one name from `covaria.METHODS`.
+    method
+        One name from `covaria.METHODS`; "default" is the verdict of `covaria.assess`.
+    learner
+        As for `covaria.assess`.
+    correction
+        How p-values are adjusted for the number of features, as for `covaria.assess`.
+    alpha
+        The level after it.
+    top
+        Keep this many features instead, the strongest.
+    splits
+        How rows are split into training and test parts, as for `covaria.assess`.
+    task
+        Whether y is numbers or classes; "auto" sees.
+    repeats
+        Cross-fits with new folds, which are averaged.
+    n_jobs
+        How many processes share the work; the numbers are those of one.
     feature_groups
         {"place": ["lat", "lon"]}: several columns that are tested, kept and dropped together.
     features
@@ -266,14 +282,43 @@ class StabilitySelector(_ColumnSelector):
 
     Parameters
     ----------
-    method, learner, folds, threshold, scheme, pairs
-        As for `covaria.stability`: the training parts of 5 folds, of which 4 must agree;
-        or with scheme="half_samples" both halves of 50 random splits, with bounds on the expected
+    method
+        One name from `covaria.METHODS`; "default" is the verdict of `covaria.assess`.
+    learner
+        As for `covaria.assess`.
+    folds
+        Select on the training rows of each of so many folds.
+    threshold
+        The share of the parts that must agree: 4 of 5 folds.
+    scheme
+        "folds"; or "half_samples": both halves of random splits, with bounds on the expected
         number of false selections.
-    paper, correction, alpha, top, splits, task, repeats
-        How features are selected on each part, as for `covaria.assess`.
-    feature_groups, features, n_jobs, random_state, options
-        As for `Selector`; processes share out the parts.
+    pairs
+        How many random splits "half_samples" draws.
+    paper
+        Whether parts are tested in the paper's mode.
+    correction
+        How p-values are adjusted for the number of features, as for `covaria.assess`.
+    alpha
+        The level after it.
+    top
+        Keep this many features instead, the strongest.
+    splits
+        How rows are split into training and test parts, as for `covaria.assess`.
+    task
+        Whether y is numbers or classes; "auto" sees.
+    repeats
+        Cross-fits with new folds, which are averaged.
+    feature_groups
+        {"place": ["lat", "lon"]}: several columns that are tested, kept and dropped together.
+    features
+        ["price", "rooms"]: test these alone, given all others.
+    n_jobs
+        How many processes share out the parts; the numbers are those of one.
+    random_state
+        A whole number is the seed; a generator draws one, None draws another each time.
+    options
+        Any other option of `covaria.assess`.
 
     Attributes
     ----------

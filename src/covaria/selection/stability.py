@@ -78,17 +78,31 @@ def stability(
 
     Parameters
     ----------
-    X, y, learner, methods
-        As for `assess`; several methods share their models. `method` is another name for it.
-    folds, threshold
-        Select on the training rows of each fold; a feature is stable when it is selected in at
-        least this share of them.
-    scheme, pairs
-        "half_samples" selects on both halves of this many random splits instead, for which the
+    X
+        The features, as for `assess`.
+    y
+        The target, as for `assess`.
+    learner
+        As for `assess`.
+    methods
+        As for `assess`; several methods share their models.
+    method
+        Another name for `methods`.
+    folds
+        Select on the training rows of each of so many folds.
+    threshold
+        A feature is stable when it is selected on at least this share of the parts.
+    scheme
+        "folds"; or "half_samples", which selects on both halves of random splits, for which the
         expected number of false selections is bounded.
-    seed, n_jobs, progress
-        Same seed, same numbers, for any number of processes, which share out the parts; a
-        function of (done, total).
+    pairs
+        How many random splits "half_samples" draws.
+    seed
+        Same seed, same numbers.
+    n_jobs
+        How many processes share out the parts; the numbers are those of one.
+    progress
+        A function of (done, total); False shows no bar.
     options
         Any other option of `assess`: splits, correction, alpha, groups, paper, …
 

@@ -36,11 +36,17 @@ class Term:
 
     Parameters
     ----------
-    function: takes one column where there is one feature or an index, else (n, len(features)).
-    features: positions from 0, or names.
-    weights: where given, the function takes the weighted sum of the features (an index).
-    growth: d where |function(x)| grows as |x|^d (0: bounded); needed for heavy-tailed features.
+    function
+        Takes one column where there is one feature or an index, else (n, len(features)).
+    features
+        Positions from 0, or names.
+    weights
+        Where given, the function takes the weighted sum of the features (an index).
+    growth
+        d where |function(x)| grows as |x|^d (0: bounded); needed for heavy-tailed features.
 
+    Examples
+    --------
     >>> Term(np.sin, [0])(np.array([[0.0, 1.0]])).tolist()
     [0.0]
     """
@@ -78,16 +84,31 @@ class Model:
 
     Parameters
     ----------
-    function: numbers are linear coefficients (of an index, where `link` is given); a list or a
+    function
+        Numbers are linear coefficients (of an index, where `link` is given); a list or a
         dictionary of curves is additive; a list may hold `Term`s; one callable takes all of X.
-    noise: the standard deviation of the noise.
-    covariance: of the features, which are normal with mean zero; the identity where not given.
-    link: the curve of the index, for a single-index model.
-    df: below infinity, the features are independent and t-distributed, of variance one.
-    sampler: features of any other law: (generator, n_rows) -> (n_rows, n_features).
-    conditional: (generator, X, j) -> fresh x_j given the other columns; theory needs it to go
+    noise
+        The standard deviation of the noise.
+    covariance
+        Of the features, which are normal with mean zero; the identity where not given.
+    n_features
+        How many there are; what the function and the covariance tell where not given.
+    link
+        The curve of the index, for a single-index model.
+    df
+        Below infinity, the features are independent and t-distributed, of variance one.
+    sampler
+        Features of any other law: (generator, n_rows) -> (n_rows, n_features).
+    conditional
+        (generator, X, j) -> fresh x_j given the other columns; theory needs it to go
         with `sampler`, and takes the features as independent where it is the word "independent".
+    name
+        What studies and tables call it.
+    settings
+        What it was made with, for those who read a study.
 
+    Examples
+    --------
     >>> model = Model(function=[1.0, 0.0, 2.0], noise=0.5)
     >>> model.support
     ['x1', 'x3']

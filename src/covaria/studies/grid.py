@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # What `assess` takes that a study may set; a list makes a grid of it.
 OPTIONS = (
     "paper", "splits", "correction", "alpha", "validity", "alternative", "permutations",
-    "confidence", "top", "features", "loss",
+    "confidence", "top", "features", "check", "shared_randomness", "loss",
 )  # fmt: skip
 TOP = ("repeats", "seed", "scenario", "learner", "methods", *OPTIONS)
 # Settings whose value is itself a list; a list of such lists makes a grid.
@@ -61,7 +61,8 @@ class Cell:
         """Return how the tests are run, as text."""
         given = {name: value for name, value in self.options.items() if name != "paper"}
         if self.options.get("paper"):
-            return "paper"
+            draws = {k: v for k, v in given.items() if k == "shared_randomness"}
+            return f"paper, {written(draws)}" if draws else "paper"
         return written({"splits": 5, **given})
 
     @property

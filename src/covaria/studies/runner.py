@@ -55,16 +55,26 @@ def run_study(
 
     Parameters
     ----------
-    study: a TOML file, or the same as a dictionary; `docs/study.md` shows one.
-    store: an SQLite file; where it holds part of the same study, the rest is run.
-    n_jobs: processes; 1 runs in this one, -1 takes all cores.
-    dask: a scheduler's address, "local", or a `distributed.Client`.
-    shard: "3/10" runs the third of ten parts.
-    new: start over where the store holds another study.
-    first: run this many repeats of each cell at most, the rest another time.
-    progress: a function of a `Standing`, called after every task.
-    code: the Python file, or files, that the scenarios of the study may run.
-    trust: run whatever Python the study names or its store holds.
+    study
+        A TOML file, or the same as a dictionary; `docs/study.md` shows one.
+    store
+        An SQLite file; where it holds part of the same study, the rest is run.
+    n_jobs
+        Processes; 1 runs in this one, -1 takes all cores.
+    dask
+        A scheduler's address, "local", or a `distributed.Client`.
+    shard
+        "3/10" runs the third of ten parts.
+    new
+        Start over where the store holds another study.
+    first
+        Run this many repeats of each cell at most, the rest another time.
+    progress
+        A function of a `Standing`, called after every task.
+    code
+        The Python file, or files, that the scenarios of the study may run.
+    trust
+        Run whatever Python the study names or its store holds.
     """
     grid = read_grid(study, code=code, trust=trust)
     run_in_store(
@@ -93,7 +103,7 @@ def run_in_store(
         _begin(opened, grid, shard)
         most = min(effective_n_jobs(n_jobs), len(grid.tasks))
         with _executor(most, dask, apart=apart or n_jobs != 1) as executor:
-            run(opened, grid, executor, first=first, progress=progress)
+            run_grid(opened, grid, executor, first=first, progress=progress)
 
 
 def resume_study(store: str | Path, **choices: Any) -> Study:
@@ -107,7 +117,7 @@ def read_study(store: str | Path) -> Study:
         return Study.read(opened)
 
 
-def run(
+def run_grid(
     store: Store,
     grid: Grid,
     executor: Executor,

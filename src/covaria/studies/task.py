@@ -14,6 +14,8 @@ from covaria.assessment import WITHOUT_CHECKS, assess
 from covaria.errors import InputError
 from covaria.execution.threads import one_thread
 from covaria.randomness import seed_of
+from covaria.results.result import Result
+from covaria.results.status import Outcome, Status
 from covaria.simulation.model import Model
 from covaria.studies.grid import N_ROWS, Cell, Grid, Source
 from covaria.studies.store import Done, Row
@@ -74,20 +76,39 @@ def _rows(work: Work, seed: int) -> tuple[Row, ...]:
     X, y, active = work.rows(seed)
     result = _assessed(work, X, y, seed)
     seconds: Mapping[str, float] = result.about.seconds
-    table = result.table
+    table, warned = result.table, _warned(result)
     numbers = {name: table[name].tolist() for name in NUMBERS}
+    selected, status = table["selected"].tolist(), table["status"].tolist()
     rows = []
     for i, (method, feature) in enumerate(zip(table["method"], table["feature"], strict=True)):
         values = [_plain(numbers[name][i]) for name in NUMBERS]
         matters = None if active is None else int(feature in active)
-        chosen = int(table["selected"].iat[i])
-        rows.append(
-            (method, feature, matters, *values, chosen, table["status"].iat[i], seconds[method])
-        )
+        cell = _status(status[i], warned.get(feature, ()))
+        rows.append((method, feature, matters, *values, int(selected[i]), cell, seconds[method]))
     return tuple(rows)
 
 
-def _assessed(work: Work, X: object, y: object, seed: int) -> Any:
+def _warned(result: Result) -> dict[str, list[str]]:
+    """Return the kinds of warnings there are of each feature, where the run looked for them."""
+    found: dict[str, list[str]] = {}
+    for finding in result.findings:
+        if finding.is_warning and finding.feature:
+            found.setdefault(finding.feature, []).append(finding.kind)
+    return found
+
+
+def _status(cell: str, kinds: Sequence[str]) -> str:
+    """Return a status with the kinds of warnings there are of the feature.
+
+    >>> _status("ok", ["few_rows"]), _status("unused", ["few_rows"]), _status("ok", [])
+    ('ok: few_rows', 'unused', 'ok')
+    """
+    if cell != Outcome.OK or not kinds:
+        return cell
+    return str(Status(Outcome.OK, ", ".join(sorted(set(kinds)))))
+
+
+def _assessed(work: Work, X: object, y: object, seed: int) -> Result:
     options: dict[str, Any] = WITHOUT_CHECKS | {"progress": False} | dict(work.cell.options)
     methods: Sequence[str] = work.methods
     return assess(X, y, learner=work.cell.learner, methods=methods, seed=seed, **options)

@@ -15,20 +15,37 @@ there twice, or a multiple of three times, the table was copied: chance would no
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.policy import Policy, threshold
+
 Codes = NDArray[np.uint64]
 Rows = NDArray[np.intp]
 
-# Equal pairs for each that chance would give, from which on they are copies. Columns that go
-# together make chance pairs more frequent than that: by up to this much.
-BEYOND_CHANCE = 50.0
-# A smaller share of copies changes no verdict.
-LEAST_SHARE = 0.01
-# Of as many distinct rows chance makes all counts even in one of a million tables.
-LEAST_DISTINCT = 20
+CHANCE = (
+    "judgement: columns that go together make chance pairs more frequent, by up to this much; "
+    "docs/calibration.md has the error rates with it"
+)
+
+
+@dataclass(frozen=True)
+class CopiesPolicy(Policy):
+    """When equal rows are copies of each other.
+
+    beyond_chance    equal pairs for each that chance would give, from which on they are
+    least_share      of copies among the rows, below which they change no verdict
+    least_distinct   rows, from which on counts that are all even are no chance
+    """
+
+    beyond_chance: float = threshold(50.0, CHANCE)
+    least_share: float = threshold(0.01, "formula: t grows by about 1% for 1% of copies")
+    least_distinct: int = threshold(20, "formula: 2⁻²⁰, one table of a million")
+
+
+POLICY = CopiesPolicy()
 # Near misses are counted among so many rows.
 MOST_ROWS = 100_000
 
@@ -48,7 +65,7 @@ def find_copies(
     if not _pairs(whole):  # it is quick
         return None
     _, first, group = np.unique(whole, return_index=True, return_inverse=True)
-    if len(whole) - len(first) < LEAST_SHARE * len(whole):
+    if len(whole) - len(first) < POLICY.least_share * len(whole):
         return None
     if not _by_chance(columns):
         return np.unique(first[group], return_inverse=True)[1].astype(np.intp)
@@ -64,7 +81,7 @@ def _in_multiples(group: Rows, classes: NDArray[np.generic]) -> Rows | None:
     times = np.ones(len(counts), dtype=np.intp)
     for one in np.unique(classes):
         own = np.unique(group[classes == one])
-        if len(own) >= LEAST_DISTINCT:
+        if len(own) >= POLICY.least_distinct:
             times[own] = np.gcd.reduce(counts[own])
     if times.max() == 1:
         return None
@@ -92,10 +109,10 @@ def _by_chance(columns: Sequence[NDArray[np.generic]]) -> bool:
     for at, column in enumerate(columns):
         codes = _mixed(column, at)
         near, share = _pairs(whole - codes) - equal, _pairs(codes) / every
-        if share < 1 and near * share / (1 - share) * BEYOND_CHANCE >= equal:
+        if share < 1 and near * share / (1 - share) * POLICY.beyond_chance >= equal:
             return True
         all_shares *= share
-    return every * all_shares * BEYOND_CHANCE >= equal
+    return every * all_shares * POLICY.beyond_chance >= equal
 
 
 def _some_rows(n_rows: int) -> Rows | slice:

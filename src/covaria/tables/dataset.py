@@ -22,6 +22,7 @@ from covaria.options.checks import one_of, shown
 from covaria.tables.copies import find_copies, repeats
 from covaria.tables.frames import Frame
 from covaria.tables.losses import Loss
+from covaria.tables.policy import POLICY
 from covaria.tables.reading import (
     Column,
     aligned,
@@ -39,21 +40,8 @@ Index = Rows | slice
 
 MIN_ROWS = 10
 MAX_LEVELS = 20
-# Levels of fewer rows than this are pooled where a category of many levels is tested.
-RARE = 10
-# Where none has as many, those of this many: of two rows each would be predicted by the other.
-FEW = 5
-# Where a larger share of rows has a level of its own, levels are names of rows: no other row tells
-# what they do, and taking them off would take off the rows.
-MOST_ALONE = 0.5
-# A cluster of a larger share of the rows decides alone, whatever the number of clusters.
-LARGEST_CLUSTER = 0.25
-# A larger share of repeated rows in one class, three times that of others, is pointed out.
-OVERSAMPLED = 0.5
 MAX_CLASSES = 50
 MIN_CLUSTERS = 5
-# Below as many even Student's t is rough: clusters differ in size.
-FEW_CLUSTERS = 10
 # Errors of scores are fourth powers of the numbers; beyond these they would overflow or vanish.
 LARGEST, SMALLEST = 1e60, 1e-60
 PROBABILITY_FLOOR = 1e-6
@@ -363,7 +351,7 @@ class Dataset:
 
     @cached_property
     def inflation(self) -> Array:
-        """Return the variance inflation of each feature given the rest, the mean over its columns.
+        """Return the variance inflation of each feature given the others, a mean over its columns.
 
         The covariance is shrunk (Ledoit and Wolf 2004), so that many columns and few rows do not
         pass for collinearity.
@@ -638,7 +626,7 @@ def _encode_labels(name: str, values: NDArray[np.generic]) -> _Encoded:
     if len(counts) > MAX_LEVELS:
         kept = _common_levels(counts)
         alone = sum(count for count in counts.values() if count == 1)
-        if alone <= MOST_ALONE * len(labels):
+        if alone <= POLICY.most_alone * len(labels):
             place = {label: at for at, label in enumerate(sorted(counts))}
             code = np.array([place[label] for label in labels], dtype=np.intp)
         labels = np.array([v if v in kept else "(other)" for v in labels], dtype=object)
@@ -658,9 +646,9 @@ def _encode_labels(name: str, values: NDArray[np.generic]) -> _Encoded:
 
 
 def _common_levels(counts: Counter[str]) -> set[str]:
-    """Return the levels that have a column: the most common, if possible of RARE rows or more."""
+    """Return the levels that have a column: the most common, if possible not of few rows."""
     ranked = ranked_levels(counts)[: MAX_LEVELS - 1]
-    for least in (RARE, FEW):
+    for least in (POLICY.rare, POLICY.rarest):
         common = {v for v, count in ranked if count >= least}
         if common:
             return common
@@ -859,7 +847,7 @@ def _note_of_oversampling(
     is_repeat = repeats([*columns, y])
     shares = np.array([is_repeat[y == k].mean() for k in range(len(classes))])
     *_, second, largest = np.sort(shares)
-    if largest >= OVERSAMPLED and largest > 3 * second:
+    if largest >= POLICY.oversampled and largest > 3 * second:
         name = classes[int(np.argmax(shares))]
         yield (
             f"{100 * largest:.0f}% of the rows of class '{short(name)}' repeat another, of other "
@@ -882,10 +870,10 @@ def _notes(
 
 def _note_of_clusters(clusters: Rows | None) -> Iterable[str]:
     count = 0 if clusters is None else len(np.unique(clusters))
-    if 0 < count < FEW_CLUSTERS:
+    if 0 < count < POLICY.few_clusters:
         yield f"There are only {count} clusters: p-values rest on {count - 1} degrees of freedom."
     largest = 0.0 if clusters is None else np.bincount(clusters).max() / len(clusters)
-    if largest > LARGEST_CLUSTER:
+    if largest > POLICY.largest_cluster:
         yield (
             f"One cluster has {100 * largest:.0f}% of the rows: p-values may be too small. Split "
             "it if its parts are independent."

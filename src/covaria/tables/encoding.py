@@ -20,15 +20,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.policy import Policy, threshold
 from covaria.tables.dataset import Dataset, Feature, Levels, Rows
 
 Array = NDArray[np.float64]
 
 # More means than these, those that levels tell most of, would outnumber the table.
 MOST_ENCODED = 30
-# A column goes with the levels where chance would make it do so less often than this. The bias of
-# what is overlooked on both sides is below 1.8 √(levels / rows) standard errors.
-UNLIKELY = 0.1
+OVERLOOKED = (
+    "formula: the bias of what is overlooked on both sides is below 1.8 √(levels / rows) errors"
+)
+
+
+@dataclass(frozen=True)
+class EncodingPolicy(Policy):
+    """Which columns go with the levels of a category.
+
+    unlikely   those that chance would make do so less often than this
+    """
+
+    unlikely: float = threshold(0.1, OVERLOOKED)
+
+
+POLICY = EncodingPolicy()
 # Sweeps over the levels of several categories.
 SWEEPS = 20
 
@@ -81,7 +95,7 @@ def _means_by_level(data: Dataset, levels: Levels) -> list[Array]:
     values, means = data.X[:, others], Means.of(levels.code)
     chances = means.chances(values)
     likeliest = np.argsort(chances, kind="stable")[:MOST_ENCODED]
-    kept = np.sort(likeliest[chances[likeliest] < UNLIKELY])
+    kept = np.sort(likeliest[chances[likeliest] < POLICY.unlikely])
     return list(means.means(values[:, kept]).T)
 
 
@@ -117,7 +131,7 @@ def _with_columns(data: Dataset, added: dict[int, list[Array]]) -> Dataset:
 
 def goes_with(values: Array, code: Rows) -> bool:
     """Return whether some column differs between levels by more than chance would make it."""
-    return bool((Means.of(code).chances(values) < UNLIKELY).any())
+    return bool((Means.of(code).chances(values) < POLICY.unlikely).any())
 
 
 def within(values: Array, codes: list[Rows]) -> Array:

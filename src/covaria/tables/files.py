@@ -9,10 +9,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from covaria.errors import InputError, MissingExtra, did_you_mean, listed, short
 from covaria.tables.reading import frame_of
+from covaria.tables.sampling import ARROW_ENDINGS, PARQUET_ENDINGS, at_hand, kind_of
 from covaria.tables.texts import read_toml
 from covaria.tables.writing import write_text
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 SEPARATORS = ",;\t|"
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".data")
-PARQUET_ENDINGS = (".parquet", ".pq")
 PARQUET_MARK = b"PAR1"
 STANDARD_INPUT = ("-", "/dev/stdin")
 # Full-width signs start a formula too where a spreadsheet is set to Chinese or Japanese.
@@ -30,19 +30,26 @@ BLANKS = " \u00a0\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\ufeff\0"
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
 
 
-def read_table(path: str | Path) -> tuple[pd.DataFrame, list[str]]:
-    """Return a file's table, and what was done to read it."""
+def read_table(
+    path: str | Path, rows: int | None = None, seed: int = 0
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return a file's table, or a random sample of its rows, and what was done to read it.
+
+    Of Parquet and Arrow files and folders no more is read than memory allows.
+    """
     path = Path(path)
     if _is_stream(path):
-        return _read_text(path, _streamed(path))
-    _check_file(path)
-    ending = path.suffix.lower()
-    if ending in PARQUET_ENDINGS:
-        return _read_parquet(path), []
-    if ending not in TEXT_ENDINGS:
-        known = ", ".join((*TEXT_ENDINGS, *PARQUET_ENDINGS))
-        raise InputError(f"{path} does not end in one of {known}. Convert or rename it.")
-    return _read_text(path, path.read_bytes())
+        frame, notes = _read_text(path, _streamed(path))
+    elif kind_of(path):
+        return _read_columns(path, rows, seed)
+    else:
+        _check_file(path)
+        if path.suffix.lower() not in TEXT_ENDINGS:
+            known = ", ".join((*TEXT_ENDINGS, *PARQUET_ENDINGS, *ARROW_ENDINGS))
+            raise InputError(f"{path} does not end in one of {known}. Convert or rename it.")
+        frame, notes = _read_text(path, path.read_bytes())
+    some, said = at_hand(frame, rows, seed)
+    return some, [*notes, *said]
 
 
 def _is_stream(path: Path) -> bool:
@@ -151,24 +158,25 @@ def _check_file(path: Path) -> None:
         raise InputError(f"{path} cannot be opened ({error.strerror}). Check the path.") from error
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
-    """Return a Parquet table with pandas where pyarrow is there, else with polars."""
+def _read_columns(path: Path, rows: int | None, seed: int) -> tuple[pd.DataFrame, list[str]]:
+    """Return a table of Parquet or Arrow with pyarrow, or a Parquet file with polars."""
     from importlib.util import find_spec
 
+    if not path.is_dir():
+        _check_file(path)
     try:
         if find_spec("pyarrow"):
-            import pandas as pd
-
-            return pd.read_parquet(path)
-        if find_spec("polars"):
+            return at_hand(path, rows, seed)
+        if find_spec("polars") and path.suffix.lower() in PARQUET_ENDINGS:
             import polars as pl
 
-            return cast("pd.DataFrame", pl.read_parquet(path))  # any dataframe will do
+            return at_hand(pl.scan_parquet(path), rows, seed)  # any dataframe will do
     except Exception as error:
+        what = f"a {kind_of(path).capitalize()} file" if path.is_file() else "a folder of tables"
         raise InputError(
-            f"{path} is not a Parquet file that can be read ({_reason(error)}). Write it again."
+            f"{path} is not {what} that can be read ({_reason(error)}). Write it again."
         ) from error
-    raise MissingExtra("Reading Parquet", "polars")
+    raise MissingExtra("Reading Parquet", "parquet")
 
 
 def _read_text(path: Path, raw: bytes) -> tuple[pd.DataFrame, list[str]]:

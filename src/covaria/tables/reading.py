@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.errors import InputError, listed, plural, short, text_of
+from covaria.tables.sampling import computed
 from covaria.tables.written import (
     FEW_TEXTS,
     day_number,
@@ -187,7 +188,7 @@ def _frame_columns(X: IntoFrame) -> dict[str, Column]:
     except TypeError:
         raise InputError(NOT_A_TABLE) from None
     if isinstance(frame, nw.LazyFrame):
-        frame = _collected(frame)
+        frame = computed(frame.collect)
     return {name: _told(f"Column '{short(name)}'", frame[:, at]) for at, name in enumerate(clean)}
 
 
@@ -197,18 +198,6 @@ def _told(what: str, series: Series) -> Column:
         return _series(what, series)
     except InputError as error:
         return Column(np.full(len(series), np.nan), problem=str(error))
-
-
-def _collected(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
-    """Return a lazy table computed; whatever its source, file or cluster does is one sentence."""
-    try:
-        return frame.collect()
-    except Exception as error:
-        why = short(f"{type(error).__name__}: {error}".split("\n")[0], 200)
-        raise InputError(
-            f"The table is computed when it is read, and that failed ({why}). Compute it first, or "
-            "give the file."
-        ) from None
 
 
 def _names_of(X: IntoFrame) -> list[str]:
@@ -226,15 +215,18 @@ def _renamed(X: IntoFrame, names: list[str]) -> IntoFrame:
     """Return a frame with these names where its own are not unique: several may be blank."""
     if len(set(_raw_names(X))) == len(names):
         return X
-    if hasattr(X, "rename_columns"):
+    if hasattr(X, "rename_columns") and not hasattr(X, "iloc"):
         return cast("IntoFrame", X.rename_columns(names))
     return cast("pd.DataFrame", X).set_axis(names, axis=1)
 
 
 def _raw_names(X: IntoFrame) -> list[object]:
-    if hasattr(X, "collect_schema"):
+    # A column of pandas that is called so is an attribute as well.
+    if hasattr(X, "collect_schema") and not hasattr(X, "iloc"):
         return list(X.collect_schema().names())
-    names = X.column_names if hasattr(X, "column_names") else X.columns
+    if hasattr(X, "column_names") and not hasattr(X, "iloc"):
+        return list(X.column_names)
+    names = X.columns
     if getattr(names, "nlevels", 1) > 1:
         raise InputError("X has several rows of column names. Join them: X.columns.map('_'.join).")
     return list(names)

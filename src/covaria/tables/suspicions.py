@@ -10,20 +10,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.errors import listed, short
+from covaria.policy import Policy, threshold
 from covaria.tables.dataset import MAX_LEVELS, Dataset
 
 Array = NDArray[np.float64]
 
-# A correlation with the target from which on a feature may be made from it.
-LEAK = 0.95
-# Two columns of a higher correlation say the same, but for rounding.
-SAME = 0.99999
+
+@dataclass(frozen=True)
+class SuspicionPolicy(Policy):
+    """What is said of a table before anything is fitted.
+
+    leak           correlation with the target, from which on a feature may be made from it
+    same           correlation of two columns, above which they say the same but for rounding
+    rows_a_level   that a column of codes has at least
+    """
+
+    leak: float = threshold(0.95, "convention: nine tenths of the target's variance")
+    same: float = threshold(0.99999, "formula: rounding to three digits takes away less")
+    rows_a_level: int = threshold(10, "judgement, not measured: fewer are values, not codes")
+
+
+POLICY = SuspicionPolicy()
 # Pairs of more columns are not looked at: their number grows with the square.
 MOST_COLUMNS = 2000
 # Pairs of columns are compared on about as many rows.
 MOST_ROWS = 10_000
-# A column of codes has this many rows a level or more.
-ROWS_A_LEVEL = 10
 # Words in the name of a column that say what its whole numbers are.
 ID_NAME = re.compile(
     r"(?:^|[ _.-])(?:id|uuid|index|rownum|row)$|^(?:id|unnamed)(?:[ _.:-]|$)", re.I
@@ -59,7 +70,7 @@ def _leaks(data: Dataset) -> Iterable[Suspicion]:
         if feature.tested:
             x = _standard(data.X[:, list(feature.tested)])
             r = _multiple_correlation(x, y)
-            if r >= LEAK:
+            if r >= POLICY.leak:
                 found[feature.name] = r
     if found:
         names = list(found)
@@ -148,7 +159,7 @@ def _codes(data: Dataset) -> Iterable[Suspicion]:
 
 def _is_code(name: str, values: Array) -> bool:
     levels = np.unique(values)
-    if not 3 <= len(levels) <= MAX_LEVELS or len(values) < ROWS_A_LEVEL * len(levels):
+    if not 3 <= len(levels) <= MAX_LEVELS or len(values) < POLICY.rows_a_level * len(levels):
         return False
     if not np.array_equal(levels, np.round(levels)) or levels[0] < 0:
         return False
@@ -169,7 +180,7 @@ def _near_copies(data: Dataset) -> Iterable[Suspicion]:
     every = max(1, data.n_rows // MOST_ROWS)
     columns = data.X[::every, [feature.tested[0] for feature in own]]
     x = _standard(columns)
-    near = np.argwhere(np.triu(np.abs(x.T @ x), 1) >= SAME)
+    near = np.argwhere(np.triu(np.abs(x.T @ x), 1) >= POLICY.same)
     for a, b in near.tolist():
         if not np.array_equal(columns[:, a], columns[:, b]):
             names = [own[a].name, own[b].name]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from covaria.learners.estimators.pursuit import PursuitModel, parts
+from covaria.learners.estimators.pursuit import Index, PursuitModel, parts, unit
 from covaria.learners.estimators.quadratic import QuadraticModel
 
 LINKS = {"square": np.square, "kink": np.abs, "wave": np.cos, "sine": np.sin}
@@ -104,3 +104,21 @@ def test_the_parts_of_a_curve_add_up_to_one_and_go_on_as_lines():
     u = np.linspace(-4, 4, 81)
     assert parts(u).sum(axis=1) == pytest.approx(1)
     assert np.diff(parts(u)[-10:], 2, axis=0) == pytest.approx(0, abs=1e-12)
+
+
+def test_a_step_is_the_least_squares_fit_of_what_the_direction_changes():
+    rng = np.random.default_rng(8)
+    V, weights = rng.normal(size=(200, 5)), np.full(200, 1 / 200)
+    y = V[:, 0] ** 2 + V[:, 1] + rng.normal(size=200)
+    y -= y.mean()
+    index = Index.along(unit(np.array([1.0, 0.5, 0, 0, 0.2])), V, y, weights)
+    smooth = (index.design - index.center) @ index.mix
+    nudge = 1e-6
+    slope = (parts(index.u + nudge) - parts(index.u - nudge)) @ index.curve / (2 * nudge)
+    turned = slope[:, None] * (V - np.outer(index.u, index.theta))
+    turned -= turned.mean(axis=0)
+    turned -= (smooth * index.shrinkage) @ (smooth.T @ (weights[:, None] * turned))
+    expected = np.linalg.lstsq(turned, y - index.values, rcond=1e-6)[0]
+    step = index.step(V, y, weights)
+    along = np.outer(index.theta, index.theta)  # is free: length one follows
+    assert step - along @ step == pytest.approx(expected - along @ expected, rel=1e-3, abs=1e-4)

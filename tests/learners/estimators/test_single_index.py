@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -14,6 +12,7 @@ from covaria.learners.estimators.single_index import (
     unit,
 )
 from covaria.learners.estimators.splines import AdditiveSplines
+from cpu_time import least_seconds
 
 BETA = np.array([6, 5, 4, 3, 2, 1, 0.5, 0.1])
 LINKS = {
@@ -91,9 +90,7 @@ def test_fitting_twice_gives_the_same_bytes():
 
 def test_twenty_columns_take_a_moment():
     X, y = draw("sigmoid", n_columns=20)
-    began = time.process_time()
-    SingleIndexModel().fit(X, y)
-    assert time.process_time() - began < 3
+    assert least_seconds(lambda: SingleIndexModel().fit(X, y)) < 3
 
 
 def test_one_column_is_a_spline():

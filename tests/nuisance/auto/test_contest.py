@@ -17,11 +17,11 @@ from covaria.learners import (
     from_settings,
     get_learner,
 )
-from covaria.nuisance.auto import choose
+from covaria.nuisance.auto import choose_learners
 from covaria.nuisance.auto.contest import Contest, Y, leader_of
 from covaria.nuisance.auto.library import STRAIGHT, hold_library
 from covaria.nuisance.auto.rows import contest_folds
-from covaria.nuisance.fit import by_task, run
+from covaria.nuisance.fit import by_task, run_plan
 
 FEW = Auto(candidates=("mean", "linear", "boosting(trees=30)"))
 
@@ -41,7 +41,7 @@ def a_plan(learner=FEW, splits=5, table=None, **options):
 
 
 def test_every_regression_gets_the_learner_that_suits_it():
-    choices = choose(a_plan())
+    choices = choose_learners(a_plan())
     assert set(choices.y) == {((Linear(), 1.0),)}
     for fold in choices.x:
         assert fold[1] == ((Linear(), 1.0),)
@@ -50,7 +50,7 @@ def test_every_regression_gets_the_learner_that_suits_it():
 
 
 def test_other_targets_are_never_left_to_the_mean():
-    choices = choose(a_plan())
+    choices = choose_learners(a_plan())
     assert all(((Mean(), 1.0),) not in fold.values() for fold in choices.instead)
 
 
@@ -93,7 +93,7 @@ def test_the_errors_are_those_of_the_models():
     contest = Contest.of(plan)
     contest.enter([Linear()], contest.keys)
     own = replace(plan, learner=Linear(), choices=None)
-    found = by_task(own, run(own))
+    found = by_task(own, run_plan(own))
     errors = []
     for fold, (_, test) in enumerate(plan.folds):
         task = next(t for t in own.tasks if t.fold == fold and t.feature == 3 and t.need[0] == "x")
@@ -130,9 +130,9 @@ def test_two_serve_where_together_they_err_less():
 
 def test_what_was_fitted_to_compare_learners_is_not_fitted_again():
     plan = a_plan()
-    choices = choose(plan)
-    models = run(replace(plan, choices=choices))
-    again = run(replace(plan, choices=replace(choices, kept={})))
+    choices = choose_learners(plan)
+    models = run_plan(replace(plan, choices=choices))
+    again = run_plan(replace(plan, choices=replace(choices, kept={})))
     for kept, fitted in zip(models, again, strict=True):
         np.testing.assert_array_equal(kept.prediction, fitted.prediction)
     assert any(task.need == "x_given_rest" for task, _ in choices.kept)
@@ -140,7 +140,7 @@ def test_what_was_fitted_to_compare_learners_is_not_fitted_again():
 
 def test_a_stack_errs_no_more_than_its_best_member_where_it_was_chosen():
     plan = a_plan(replace(FEW, stack=True))
-    choices = choose(plan)
+    choices = choose_learners(plan)
     for blends in (*choices.y, *choices.x[0].values()):
         assert sum(weight for _, weight in blends) == pytest.approx(1)
         assert all(0 < weight <= 1 for _, weight in blends)
@@ -244,7 +244,7 @@ def followers(curve, n_rows=400, seed=0, noise=0.1):
 def test_y_may_need_another_learner_without_a_feature_than_with_it():
     """A line through x0 serves y, and without x0 nothing but waves will do."""
     table = followers(lambda Z: 2 * np.sin(2 * np.pi * Z[:, 0]))
-    choices = choose(a_plan("auto", table=table))
+    choices = choose_learners(a_plan("auto", table=table))
     for y, rest in zip(choices.y, choices.y_rest, strict=True):
         assert 0 in rest
         assert 2 not in rest  # of which the others tell nothing
@@ -303,7 +303,7 @@ def test_y_keeps_its_smoothing_without_a_feature_that_its_model_has_no_use_for()
     for (task, learner), found in contest.predictions.items():
         if task.need == "y_given_rest":  # they are those of the fit itself
             plan = replace(contest.plan, learner=learner, choices=None, only=frozenset({task}))
-            fitted = by_task(plan, run(plan))[task].prediction
+            fitted = by_task(plan, run_plan(plan))[task].prediction
             np.testing.assert_allclose(found, plan.within_reach(task, fitted), atol=1e-9)
 
 

@@ -1,6 +1,7 @@
 """The linear engine finds what the plain engine finds, from one factorisation a fold."""
 
 import time
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from as_plain import assert_as_plain, by_task
 from covaria.assessment import prepare
 from covaria.learners import Linear, Ridge
 from covaria.nuisance.engines import linear, plain
+from cpu_time import least_seconds
 
 KINDS = [Linear(), Linear(ridge=3.0), Ridge(ridge=3.0)]
 
@@ -153,26 +155,20 @@ def test_progress_ends_at_the_number_of_tasks(small_data):
 
 
 def test_every_model_bears_its_share_of_the_seconds(small_data):
-    plan = prepare(*small_data, learner="linear", methods=ALL, splits=2).plan(0)
-    start = time.perf_counter()
-    outcomes = linear.run(plan)
-    spent = time.perf_counter() - start
-    assert all(outcome.seconds > 0 for outcome in outcomes)
-    parts = [o.seconds + o.seconds_dropped + o.seconds_permuted for o in outcomes]
-    assert 0.1 * spent < sum(parts) <= spent
+    plan, shares = prepare(*small_data, learner="linear", methods=ALL, splits=2).plan(0), []
+    for _ in range(5):  # another's turn at the processor may fall between two models
+        start = time.perf_counter()
+        outcomes = linear.run(plan)
+        spent = time.perf_counter() - start
+        assert all(outcome.seconds > 0 for outcome in outcomes)
+        parts = [o.seconds + o.seconds_dropped + o.seconds_permuted for o in outcomes]
+        shares.append(sum(parts) / spent)
+    assert 0.1 < max(shares) <= 1
 
 
 def test_it_is_sooner_than_plain_fits():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(1000, 20)), rng.normal(size=1000)
     plan = prepare(X, y, learner="linear", splits="none").plan(0)
-    assert 5 * fastest(linear.run, plan) < fastest(plain.run, plan)
-
-
-def fastest(run, plan):
-    seconds = []
-    for _ in range(3):
-        start = time.process_time()
-        run(plan)
-        seconds.append(time.process_time() - start)
-    return min(seconds)
+    ours, theirs = (least_seconds(partial(engine.run, plan)) for engine in (linear, plain))
+    assert 5 * ours < theirs

@@ -11,7 +11,7 @@ from covaria.assessment import prepare
 from covaria.execution.executors import Serial
 from covaria.learners import Boosting, Forest, Kernel, Linear, Mean, Pursuit, Splines, Surfaces
 from covaria.nuisance import fit
-from covaria.nuisance.fit import along, by_task, run
+from covaria.nuisance.fit import along, by_task, run_plan
 from covaria.nuisance.parts import parts_of
 from covaria.nuisance.plan import Task
 
@@ -67,8 +67,8 @@ def plan_of(learner, *, classes=False, methods="gcm,loco,dropout"):
 def check_parts(name, *, classes, n_workers, monkeypatch):
     monkeypatch.setattr(fit, "_stays", lambda *_: False)
     plan = plan_of(LEARNERS[name], classes=classes)
-    whole = by_task(plan, run(plan))
-    same(by_task(plan, run(replace(plan, executor=Cutting(n_workers=n_workers)))), whole)
+    whole = by_task(plan, run_plan(plan))
+    same(by_task(plan, run_plan(replace(plan, executor=Cutting(n_workers=n_workers)))), whole)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -92,15 +92,18 @@ def test_one_fold_is_cut_too_and_so_are_other_targets(name, monkeypatch):
         plan_of(LEARNERS[name], methods="gcm"), only=tasks, needs=frozenset({"x_given_rest"}),
         targets=X**2,
     )  # fmt: skip
-    same(by_task(plan, run(replace(plan, executor=Cutting(n_workers=2)))), by_task(plan, run(plan)))
+    same(
+        by_task(plan, run_plan(replace(plan, executor=Cutting(n_workers=2)))),
+        by_task(plan, run_plan(plan)),
+    )
 
 
 def test_functions_of_features_are_the_same_in_parts(monkeypatch):
     monkeypatch.setattr(fit, "_stays", lambda *_: False)
     for learner in (Boosting(trees=10, splits=2), Splines(df="gcv"), SkRidge()):
         plan = replace(plan_of(learner), needs=frozenset({"y_direction"}))
-        whole = by_task(plan, run(plan))
-        same(by_task(plan, run(replace(plan, executor=Cutting(n_workers=2)))), whole)
+        whole = by_task(plan, run_plan(plan))
+        same(by_task(plan, run_plan(replace(plan, executor=Cutting(n_workers=2)))), whole)
 
 
 def test_trees_on_their_way_are_the_same_in_parts(monkeypatch):
@@ -134,7 +137,7 @@ def test_what_parts_cost_adds_up_to_what_the_whole_costs(monkeypatch):
         charged = []
         for executor in (None, Cutting(n_workers=2)):
             ledger = Ledger()
-            list(run(replace(plan_of(learner), ledger=ledger, executor=executor)))
+            list(run_plan(replace(plan_of(learner), ledger=ledger, executor=executor)))
             charged.append(ledger.models)
         assert charged[0] == charged[1] > 0
 
@@ -143,7 +146,11 @@ def test_progress_counts_the_tasks_of_the_plan(monkeypatch):
     monkeypatch.setattr(fit, "_stays", lambda *_: False)
     told = []
     plan = plan_of(Boosting(trees=5), methods="gcm")
-    list(run(replace(plan, executor=Cutting(n_workers=2), progress=lambda *now: told.append(now))))
+    list(
+        run_plan(
+            replace(plan, executor=Cutting(n_workers=2), progress=lambda *now: told.append(now))
+        )
+    )
     assert told == sorted(told)
     assert told[-1] == (len(plan.tasks), len(plan.tasks))
     assert len(told) >= 4

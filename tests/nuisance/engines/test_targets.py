@@ -58,7 +58,7 @@ def test_some_tasks_alone_come_out_as_among_all(learner):
 
 def test_more_columns_than_rows_predict_other_targets_too():
     for learner in ("linear", "splines"):
-        _, plan = a_plan(learner, n_rows=40, n_features=60)
+        _, plan = a_plan(learner, n_rows=20, n_features=28)
         assert_as_plain(engine_for(plan), plan, tolerance=1e-6)
 
 

@@ -85,7 +85,7 @@ class GradientBoosting:
     def fit(self, X: Array, y: Array, weights: Array | None = None) -> Self:
         """Return the model, fitted to `y`: numbers, or class codes from 0."""
         table = BinnedTable(X, weights) if is_binned(len(X)) else Table(X, weights)
-        targets = as_targets(y, self.n_classes)
+        targets = score_targets(y, self.n_classes)
         self._noise = ROUNDING * len(X) * (1 if self.n_classes else np.abs(y).max()) ** 2
         self.start_ = start(targets, table.weights, self.n_classes)
         self.rounds_: list[list[Tree]] = []
@@ -371,7 +371,7 @@ def leaf_of_rows(cuts: list[Cut], columns: Array) -> Index:
     return leaf
 
 
-def as_targets(y: Array, n_classes: int) -> Array:
+def score_targets(y: Array, n_classes: int) -> Array:
     """Return what each score has to reach: y itself, or a 0/1 row for each class."""
     if n_classes in (0, 2):
         return y[np.newaxis].astype(float)

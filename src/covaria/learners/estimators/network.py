@@ -33,7 +33,7 @@ def draws(seed: int, kind: int, number: int) -> Generator:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def torch_on_one_thread() -> Iterator[None]:
     """Return a scope in which torch adds in one fixed order, whatever the number of cores."""
     import torch
 
@@ -196,7 +196,7 @@ class NeuralNetwork:
     def _outputs(self, X: Array) -> Tensor:
         import torch
 
-        with one_thread():
+        with torch_on_one_thread():
             tensors = [torch.from_numpy(p) for p in self._parameters]
             return forward(tensors, torch.from_numpy(self._standardised(X)))[-1]
 
@@ -219,7 +219,7 @@ class NeuralNetwork:
         rows = [torch.from_numpy(a) for a in (Z, Y, weights[:, None])]
         order = draws(self.seed, BATCHES, len(Z))
         losses: list[float] = []
-        with one_thread(), torch.no_grad():
+        with torch_on_one_thread(), torch.no_grad():
             while len(losses) < self.epochs and not settled(losses):
                 shuffled = torch.from_numpy(order.permutation(len(Z)))
                 losses.append(self._epoch([r[shuffled] for r in rows], flat, start, adam))

@@ -9,12 +9,20 @@ bends are no larger than those of noise, so that such regressions cost next to n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, log
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from covaria.learners.estimators import Array
+from covaria.learners.estimators.pursuit_curves import (
+    PARTS,
+    SCALE,
+    best_smoothing,
+    parts,
+    products,
+    slopes,
+)
 from covaria.learners.estimators.single_index import center_and_scale, unit
 from covaria.learners.estimators.splines import (
     TINY,
@@ -34,8 +42,6 @@ BENDS, STEPS, HALVINGS, ROUNDS = 2, 8, 4, 3
 LITTLE = 1e-3
 # Directions are sought among many, so that a parameter costs twice what it would if known before.
 DEAR = 2.0
-# A curve is made of so many B-splines within so many standard deviations, and straight beyond.
-PARTS, REACH = 6, 1.7
 SMOOTHINGS = np.logspace(-6, 4, 21)
 # Values of y among so large a share at either end say no more of directions than the next ones.
 OUTERMOST = 0.05
@@ -43,10 +49,13 @@ OUTERMOST = 0.05
 FURTHEST = 5.0
 # No more sums are sought where they would use up this share of the rows.
 USED_UP = 0.8
-# The four cubic B-splines over the share f of the way between two knots: rows 1, f, f², f³.
-CUBIC = np.array([[1, 4, 1, 0], [-3, 0, 3, 0], [3, -6, 3, 0], [-1, 3, -3, 1]]) / 6
 _DIFFERENCES = np.diff(np.eye(PARTS), 2, axis=0)
 ROUGHNESS = _DIFFERENCES.T @ _DIFFERENCES
+# B-splines add up to one: what they can say of a curve beyond its level are these contrasts.
+CONTRASTS = np.linalg.qr(np.column_stack([np.ones(PARTS), np.eye(PARTS)[:, 1:]]))[0][:, 1:]
+ROUGH_CONTRASTS = CONTRASTS.T @ ROUGHNESS @ CONTRASTS
+# The spread of B-splines is singular where its inverse is so many times its own.
+SINGULAR = 1e8
 
 
 class PursuitModel:
@@ -91,34 +100,20 @@ def whitening(Z: Array, weights: Array) -> Array:
 # --- one curve along one direction --------------------------------------------------------------
 
 
-def _placed(u: Array) -> tuple[Array, NDArray[np.intp], Array]:
-    """Return the place of each value among the knots: bounded, the knot before, and beyond it."""
-    spot = (u + REACH) * ((PARTS - 3) / (2 * REACH))
-    inside = np.clip(spot, 0, PARTS - 3)
-    return spot, np.minimum(inside.astype(np.intp), PARTS - 4), inside
+def _uncoupled(among: Array) -> tuple[Array, Array]:
+    """Return the mix of B-splines that makes them orthonormal, and the roughness of each.
 
+    B-splines add up to one, so that contrasts of them say all, unless rows leave some unseen.
+    """
+    from scipy.linalg.lapack import dsygv
 
-def _scattered(values: Array, knot: NDArray[np.intp]) -> Array:
-    """Return a row of all B-splines for the four that are not zero there."""
-    found = np.zeros((len(knot), PARTS))
-    np.put_along_axis(found, knot[:, None] + np.arange(4), values, axis=1)
-    return found
-
-
-def _slopes(knot: NDArray[np.intp], inside: Array) -> Array:
-    f = inside - knot
-    return _scattered(np.column_stack([np.ones(len(f)), 2 * f, 3 * f * f]) @ CUBIC[1:], knot)
-
-
-def parts(u: Array) -> Array:
-    """Return the B-splines of a curve at values of mean 0 and variance 1, straight far out."""
-    spot, knot, inside = _placed(u)
-    f = inside - knot
-    found = _scattered(np.column_stack([np.ones(len(f)), f, f * f, f * f * f]) @ CUBIC, knot)
-    far = np.flatnonzero(spot != inside)
-    if len(far):
-        found[far] += (spot - inside)[far, None] * _slopes(knot[far], inside[far])
-    return found
+    inside = CONTRASTS.T @ among @ CONTRASTS
+    penalty, turn, failed = dsygv(ROUGH_CONTRASTS, inside)
+    if failed or np.vdot(turn, turn) * max(inside.trace(), 1e-3) > SINGULAR:
+        return diagonalise(among, ROUGHNESS)
+    penalty = np.maximum(penalty, 1e-16 * penalty[-1])
+    penalty[0] = 0
+    return CONTRASTS @ turn, penalty
 
 
 @dataclass(frozen=True)
@@ -127,7 +122,7 @@ class Index:
 
     theta: Array
     u: Array
-    design: Array
+    design: Array  # the B-splines of the training rows
     mix: Array
     center: Array
     loads: Array
@@ -140,38 +135,43 @@ class Index:
         """Return the curve of least GCV score; its direction has cost a parameter a column."""
         u = V @ theta
         B = parts(u)
-        center = weights @ B
-        B -= center
-        mix, penalty = diagonalise(gram(B, weights), ROUGHNESS)
-        design = B @ mix
-        loads = design.T @ (weights * y)
-        shrinkages = 1 / (1 + np.outer(SMOOTHINGS, penalty))
-        errors = weights @ y**2 - (2 * shrinkages - shrinkages**2) @ loads**2
-        used = 1 + DEAR * (shrinkages.sum(axis=1) + V.shape[1] - 1)
-        scores = score(errors, used, len(y))
-        best = int(np.argmin(scores))
-        shrinkage = shrinkages[best]
-        values = design @ (shrinkage * loads)
-        return cls(theta, u, design, mix, center, loads, shrinkage, values, float(scores[best]))
+        (center, with_y), among = products(B, weights, y)
+        level = weights @ y
+        mix, penalty = _uncoupled(among - center[:, None] * center)
+        loads = mix.T @ (with_y - level * center)
+        terms = np.array([DEAR, V.shape[1] - 1, len(y), USED_UP, TINY])
+        total = float(weights @ (y * y))
+        smoothing, least = best_smoothing(loads, penalty, SMOOTHINGS, total, terms)
+        shrinkage = 1 / (1 + smoothing * penalty)
+        curve = mix @ (shrinkage * loads)
+        values = B @ curve - center @ curve
+        return cls(theta, u, B, mix, center, loads, shrinkage, values, least)
+
+    @property
+    def curve(self) -> Array:
+        """Return the weights of the B-splines."""
+        return np.asarray(self.mix @ (self.shrinkage * self.loads))
 
     def __call__(self, V: Array) -> Array:
         """Return the curve at other rows."""
-        design = (parts(V @ self.theta) - self.center) @ self.mix
-        return np.asarray(design @ (self.shrinkage * self.loads))
+        return np.asarray((parts(V @ self.theta) - self.center) @ self.curve)
 
     def step(self, V: Array, y: Array, weights: Array) -> Array:
-        """Return the change of the direction that the linearised fit asks for."""
-        _, knot, inside = _placed(self.u)
-        slope = _slopes(knot, inside) @ (self.mix @ (self.shrinkage * self.loads))
-        turned = slope[:, None] * (V - np.outer(self.u, self.theta))
-        # What the curve itself can follow asks for no change.
-        seen = self.design.T @ (weights[:, None] * turned)
-        turned -= weights @ turned + (self.design * self.shrinkage) @ seen
-        held = gram(turned, weights)
-        held.flat[:: len(held) + 1] += 1e-8 * np.trace(held) + TINY
-        scale = (PARTS - 3) / (2 * REACH)
-        pull = turned.T @ (weights * (y - self.values))
-        return np.asarray(np.linalg.solve(held, pull) / scale)
+        """Return the change of the direction that the linearised fit asks for.
+
+        Rows V change the curve by s(V − uθ), s its slope; of that what is in the curve's own
+        smoother asks for no change. All comes from products of V with a few columns.
+        """
+        slope, left = slopes(self.u, self.curve), y - self.values
+        pull, steep, own = _across(self.theta, V, weights * slope, left, self.design)
+        seen = self.mix.T @ (own - self.center[:, None] * steep)
+        held = V.T @ ((weights * slope**2)[:, None] * V)
+        held = _without(self.theta, _without(self.theta, held).T)
+        held -= steep[:, None] * steep + seen.T @ (_explained(self.shrinkage)[:, None] * seen)
+        held.flat[:: len(held) + 1] += 1e-8 * held.trace() + TINY
+        lost = self.shrinkage * (1 - self.shrinkage) * self.loads
+        pull = pull - (weights @ left) * steep - seen.T @ lost
+        return _solved(held, pull) / SCALE
 
     def improved(self, V: Array, y: Array, weights: Array, steps: int) -> Index:
         """Return the index after at most so many Gauss-Newton steps downhill."""
@@ -188,11 +188,39 @@ class Index:
         return best
 
 
-def score(error: Array | float, used: Array | float, n_rows: int) -> Array:
+def _explained(shrinkage: Array) -> Array:
+    """Return the share of squares that a shrunk part explains."""
+    return np.asarray(2 * shrinkage - shrinkage**2)
+
+
+def _without(theta: Array, rows: Array) -> Array:
+    """Return rows of coordinates less what lies along a direction."""
+    return np.asarray(rows - (rows @ theta)[:, None] * theta)
+
+
+def _solved(A: Array, b: Array) -> Array:
+    """Return the solution of a symmetric system; LAPACK's own call spares half of its time."""
+    from scipy.linalg.lapack import dposv
+
+    _, found, failed = dposv(A, b)
+    return np.asarray(np.linalg.solve(A, b) if failed else found)
+
+
+def _across(
+    theta: Array, V: Array, weights: Array, left: Array, design: Array
+) -> tuple[Array, Array, Array]:
+    """Return weighted sums of V across a direction: with residuals, alone, and with B-splines."""
+    columns = np.column_stack([left, np.ones(len(left)), design])
+    found = _without(theta, (weights[:, None] * columns).T @ V)
+    return found[0], found[1], found[2:]
+
+
+def score(error: float, used: float, n_rows: int) -> float:
     """Return the log GCV score, infinite where next to all rows are used up."""
-    share = np.asarray(used, dtype=float) / n_rows
-    scores = np.log(np.maximum(error, TINY)) - 2 * np.log(np.maximum(1 - share, TINY))
-    return np.where(share < USED_UP, scores, np.inf)
+    share = used / n_rows
+    if share >= USED_UP:
+        return inf
+    return log(max(error, TINY)) - 2 * log(max(1 - share, TINY))
 
 
 # --- sums of them -------------------------------------------------------------------------------
@@ -275,7 +303,7 @@ def better(
 def cost(indices: list[Index], V: Array, y: Array, weights: Array) -> float:
     """Return the log GCV score of a sum."""
     used = 1 + DEAR * sum(index.shrinkage.sum() + V.shape[1] - 1 for index in indices)
-    return float(score(float(weights @ left_by(indices, y) ** 2), used, len(y)))
+    return score(float(weights @ left_by(indices, y) ** 2), float(used), len(y))
 
 
 def pruned(indices: list[Index], V: Array, y: Array, weights: Array) -> list[Index]:

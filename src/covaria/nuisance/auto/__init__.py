@@ -13,7 +13,7 @@ from covaria.nuisance.auto.library import hold_library, hold_rest
 from covaria.nuisance.plan import Choices, Plan
 
 
-def choose(plan: Plan) -> Choices:
+def choose_learners(plan: Plan) -> Choices:
     """Return the learners that serve each regression of the plan."""
     learner = plan.learner
     assert isinstance(learner, Auto)

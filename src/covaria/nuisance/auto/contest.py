@@ -11,7 +11,7 @@ import numpy as np
 from covaria.learners import Auto, Learner, Linear, Mean, Splines
 from covaria.learners.policy import AutoPolicy
 from covaria.nuisance.auto.rows import contest_folds
-from covaria.nuisance.fit import along, by_task, run
+from covaria.nuisance.fit import along, by_task, run_plan
 from covaria.nuisance.plan import Array, Blend, Choices, Plan, Task
 from covaria.nuisance.splits import Fold
 from covaria.tables.dataset import Rows, of_all_classes
@@ -244,7 +244,7 @@ class Contest:
             tasks = [Task("y_given_all", fold), *(self._task(REST - key, fold) for key in keys)]
             learner = self._smoothed(best, self.folds[fold][0])
             plan = self._plan(learner, tasks)
-            for at, (task, outcome) in enumerate(by_task(plan, run(plan)).items()):
+            for at, (task, outcome) in enumerate(by_task(plan, run_plan(plan)).items()):
                 if outcome.failure or outcome.prediction is None:
                     return list(keys)
                 found = plan.within_reach(task, outcome.prediction)
@@ -336,7 +336,7 @@ def _predictions(plan: Plan, path: Sequence[Learner]) -> dict[Task, list[Array |
     every: dict[Task, list[Array | None]] = {task: [] for task in plan.tasks}
     for learner in path:
         one = replace(plan, learner=learner)
-        for task, outcome in by_task(one, run(one)).items():
+        for task, outcome in by_task(one, run_plan(one)).items():
             prediction = None if outcome.failure else outcome.prediction
             every[task].append(prediction)
     return every

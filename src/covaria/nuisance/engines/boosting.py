@@ -26,12 +26,12 @@ from covaria.learners import Boosting
 from covaria.learners.estimators.boosting import (
     LARGEST_STEP,
     ROUNDING,
-    as_targets,
     bin_edges,
     bins,
     blocks_of_bags,
     is_binned,
     mean,
+    score_targets,
     start,
 )
 from covaria.nuisance.engines import plain
@@ -299,7 +299,7 @@ class Job:
     def _targets(self, has_y: bool) -> tuple[Array, NDArray[np.intp], NDArray[np.intp]]:
         """Return what the models have to learn, and which columns those of features may not use."""
         grounds = self.grounds
-        y = as_targets(grounds.data.y[grounds.train], self.n_classes)[: None if has_y else 0]
+        y = score_targets(grounds.data.y[grounds.train], self.n_classes)[: None if has_y else 0]
         spans = [grounds.columns(task.feature) for task in self.x_tasks]
         if not spans:
             return y, np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)

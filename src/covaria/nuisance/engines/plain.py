@@ -217,7 +217,7 @@ def _finite(prediction: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _predict_feature(plan: Plan, task: Task) -> Array:
-    """Return predictions of each column of a feature, or its target, from the rest."""
+    """Return predictions of each column of a feature, or its target, from the other features."""
     data, (train, test) = plan.data, plan.folds[task.fold]
     rest = data.without(task.feature)
     test_inputs = _part(plan, test, rest, of_feature=True)

@@ -1,0 +1,38 @@
+"""What the errors of regressions take off a correlation of residuals.
+
+A regression that errs by δ leaves ξ + δ instead of ξ, of a larger variance: of two residuals with
+errors of their own the correlation is too small by the factor √((1 − g)(1 − h)), with g and h the
+shares of the errors in both variances. Errors in common, as those of least squares on the same
+rows, take off less or nothing. Beside a strong effect that is much: at a correlation of .95 and
+1,000 rows an error of 1.7% is 2.5 standard errors.
+
+Errors fall like one over the rows, so that halving these doubles them: as much as the correlation
+falls by that, it is too small by with all rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Pair = tuple[Array, Array]
+
+
+def attenuation(full: Pair, halves: list[Pair], weights: Array) -> float:
+    """Return by how much the correlation of two residuals is nearer to zero than it should be.
+
+    `halves` are residuals of the same rows, of models that learned from half of the others.
+
+    >>> x, error = np.array([1.0, -1, 1, -1]), np.array([1.0, -1, -1, 1])
+    >>> round(attenuation((x, x + error), [(x, x + 2 * error)], np.ones(4)), 2)
+    0.26
+    """
+    found, *of_halves = (_correlation(x, y, weights) for x, y in (full, *halves))
+    return float(max(0.0, np.sign(found) * (found - np.mean(of_halves))))
+
+
+def _correlation(x: Array, y: Array, weights: Array) -> float:
+    """Return the correlation of numbers whose means are zero."""
+    size = np.sqrt((weights @ x**2) * (weights @ y**2))
+    return float(weights @ (x * y) / size) if size > 0 else 0.0

@@ -1,0 +1,156 @@
+"""Formulas such as "price ~ rooms + C(kind) | city", read by formulaic.
+
+Left of ~ stands the target. Each term to its right is a feature that is tested, given all the
+others; what stands behind | is adjusted for in the same way but not tested. A column is taken as it
+is, text and gaps included; C(kind) makes a category of it; any other term, such as log(area) or
+bs(age, df=4), is computed, and is one feature however many columns it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from covaria.errors import InputError, MissingExtra, did_you_mean, short
+from covaria.tables.reading import frame_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CATEGORY = ("C(", ")")
+
+
+class Factor(Protocol):
+    """A column or an expression, as formulaic has it."""
+
+    @property
+    def expr(self) -> str: ...
+
+
+class Term(Protocol):
+    """Factors whose product is taken."""
+
+    @property
+    def factors(self) -> Sequence[Factor]: ...
+
+
+@dataclass
+class Formula:
+    """A table as a formula asks for it: its target, its groups, and what is tested of it."""
+
+    table: pd.DataFrame
+    target: str
+    groups: dict[str, list[str]] = field(default_factory=dict)
+    features: list[str] | None = None
+
+
+def is_formula(X: object) -> bool:
+    """Return whether the first thing given is a formula.
+
+    >>> is_formula("price ~ rooms"), is_formula("homes.parquet")
+    (True, False)
+    """
+    return isinstance(X, str) and "~" in X
+
+
+def read_formula(text: str, table: object, beside: Iterable[object] = ()) -> Formula:
+    """Return the table that a formula asks for, with columns `beside` that are named elsewhere."""
+    if table is None or isinstance(table, str):
+        raise InputError(f"'{short(text)}' is a formula. Give a table after it: assess(…, frame).")
+    frame = frame_of(table)
+    target, tested, given = _terms(text, [str(name) for name in frame.columns])
+    made = {name: _columns(name, frame, text) for name in dict.fromkeys([target, *tested, *given])}
+    if made[target].shape[1] != 1:
+        raise InputError(f"'{short(target)}', the target, has {made[target].shape[1]} columns.")
+    own = {name for part in made.values() for name in part.columns}
+    kept = [name for name in beside if isinstance(name, str) and name in frame and name not in own]
+    import pandas as pd
+
+    return Formula(
+        pd.concat([*made.values(), frame[kept]], axis=1),
+        str(made[target].columns[0]),
+        {n: list(part.columns) for n, part in made.items() if part.shape[1] > 1},
+        tested if given else None,
+    )
+
+
+def _terms(text: str, names: list[str]) -> tuple[str, list[str], list[str]]:
+    """Return the target, the terms that are tested, and those that are given."""
+    parsed = _parsed(text, names)
+    left, right = (getattr(parsed, side, None) for side in ("lhs", "rhs"))
+    sides = right if isinstance(right, tuple) else (right,)
+    if left is None or len(list(left)) != 1 or len(sides) > 2:
+        raise InputError(
+            f"'{short(text)}' is not of the form 'target ~ feature + feature | adjusted for'."
+        )
+    target = _name(next(iter(left)), text)
+    parts = [_names_of(part, text) for part in sides]
+    given = [name for name in (parts[1] if len(parts) == 2 else []) if name != target]
+    tested = [name for name in parts[0] if name not in (target, *given)]
+    if not tested:
+        raise InputError(f"'{short(text)}' names no feature to test right of ~.")
+    return target, tested, given
+
+
+def _parsed(text: str, names: list[str]) -> object:
+    try:
+        import formulaic
+        from formulaic.errors import FormulaicError
+    except ImportError:
+        raise MissingExtra("A formula", "formula") from None
+    try:
+        known = {"__formulaic_variables_available__": names}
+        return formulaic.Formula(text, _context=known)
+    except FormulaicError as error:
+        raise _refused(text, error) from None
+
+
+def _names_of(terms: Iterable[Term], text: str) -> list[str]:
+    every = [_name(term, text) for term in terms]
+    return [name for name in dict.fromkeys(every) if name not in ("1", "0")]
+
+
+def _name(term: Term, text: str) -> str:
+    """Return what a term is called, or raise where it is a product of several."""
+    names = [factor.expr for factor in term.factors]
+    if len(names) > 1:
+        raise InputError(
+            f"'{short(text)}' asks for {short(':'.join(names))}. Learners find what features do "
+            "together by themselves: name each once, and use covaria.interactions(result)."
+        )
+    return names[0]
+
+
+def _columns(name: str, frame: pd.DataFrame, text: str) -> pd.DataFrame:
+    """Return the column or columns of a term."""
+    if name in frame.columns:
+        return frame[[name]]
+    inside = name.removeprefix(CATEGORY[0]).removesuffix(CATEGORY[1])
+    if name == f"{CATEGORY[0]}{inside}{CATEGORY[1]}" and inside in frame.columns:
+        texts = frame[inside].map(str, na_action="ignore")
+        return texts.astype("category").to_frame(inside)
+    if name.isidentifier():
+        hint = did_you_mean(name, frame.columns)
+        raise InputError(f"'{short(text)}' names '{short(name)}', which is no column.{hint}")
+    return _computed(name, frame, text)
+
+
+def _computed(name: str, frame: pd.DataFrame, text: str) -> pd.DataFrame:
+    import pandas as pd
+    from formulaic import model_matrix
+
+    try:
+        made = model_matrix(f"0 + {{{name}}}", frame, na_action="ignore", context={})
+    except Exception as error:
+        raise _refused(text, error) from None
+    return pd.DataFrame(made).set_axis(_called(name, made.shape[1]), axis=1)
+
+
+def _called(name: str, count: int) -> list[str]:
+    return [name] if count == 1 else [f"{name}[{at + 1}]" for at in range(count)]
+
+
+def _refused(text: str, error: Exception) -> InputError:
+    why = short(str(error).split("\n")[0], 120).rstrip(".")
+    return InputError(f"'{short(text)}' cannot be read as a formula ({why}). Mend it.")

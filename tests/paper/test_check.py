@@ -1,0 +1,76 @@
+"""The stored results give the page as it is, and their digits again when a task is rerun."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from covaria.errors import InputError
+from covaria.paper import studies
+from covaria.paper.check import Stored, again, check, stored_tasks
+from covaria.paper.run import Run, write_results
+from covaria.paper.whole import make_all, whole_page, write_pictures
+
+ROOT = Path(__file__).parents[2]
+TINY = studies.Simulation(
+    "fig3", ({"name": "linear", "n_rows": 60},), ({"name": "linear"},), studies.SIX, 2, 1
+)
+
+
+@pytest.fixture
+def stored(tmp_path, monkeypatch):
+    """Return a folder with the results of one small simulation."""
+    monkeypatch.setattr("covaria.paper.check.STUDIES", {"boosting": TINY})
+    monkeypatch.setitem(studies.STUDIES, "boosting", TINY)
+    results = tmp_path / "results"
+    write_results(results, "boosting", "paper", Run(tmp_path).of("boosting"))
+    return results
+
+
+def test_a_task_that_is_run_again_has_its_digits(stored):
+    tasks = stored_tasks(stored)
+    assert tasks == [Stored("boosting", "paper", 0, 0), Stored("boosting", "paper", 0, 1)]
+    assert again(stored, tasks[1]) == ""
+
+
+def test_a_changed_digit_is_found(stored):
+    path = stored / "boosting-paper-runs.csv"
+    text = path.read_text()
+    first = text.splitlines()[2].rpartition(",")[2].split()[0]
+    path.write_text(text.replace(first, "0.4321", 1))
+    assert "gcm: p_values is" in again(stored, Stored("boosting", "paper", 0, 0))
+
+
+def test_the_check_passes_for_the_page_of_the_results_and_fails_for_another(stored, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("another", encoding="utf-8")
+    wrong = check(stored, page, share=1.0)
+    assert not wrong.passed
+    assert "not what the stored results give" in wrong.lines[0]
+    page.write_text(whole_page(*make_all(stored)), encoding="utf-8")
+    right = check(stored, page, share=1.0)
+    assert right.passed, right.lines
+    assert right.lines[1].startswith("2 of 2 tasks drawn from 2 run again")
+    assert right.lines[1].endswith("2 with the stored digits.")
+    with pytest.raises(InputError, match="There is no folder"):
+        check(tmp_path / "nowhere", page)
+
+
+def test_the_committed_page_and_its_pictures_are_those_of_the_committed_results(tmp_path):
+    run, made = make_all(ROOT / "results")
+    assert (ROOT / "docs" / "reproduction.md").read_text("utf-8") == whole_page(run, made)
+    few = {
+        mode: {k: v for k, v in of.items() if k in ("fig2", "fig4")} for mode, of in made.items()
+    }
+    for path in write_pictures(replace(run), few, tmp_path):
+        kept = ROOT / "docs" / "reproduction" / path.name
+        assert kept.read_bytes() == path.read_bytes()
+
+
+def test_no_claim_is_made_twice_and_each_has_its_sentence():
+    _, made = make_all(ROOT / "results")
+    for of in made.values():
+        claims = [claim for one in of.values() for claim in one.claims]
+        assert len({claim.id for claim in claims}) == len(claims)
+        assert len({(claim.figure, claim.text) for claim in claims}) == len(claims)
+        assert all(claim.quote and claim.section for claim in claims)
