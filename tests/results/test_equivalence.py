@@ -207,7 +207,7 @@ def test_with_a_margin_the_table_says_negligible_of_what_no_test_finds():
     bounds = covaria.negligible(usual, margin=0.05)
     small = set(bounds.loc[bounds["verdict"] == "negligible", "feature"])
     both = told.table[told.table["method"] == "gcm+pcm"].set_index("feature")["verdict"]
-    expected = {f: "negligible" for f in small - set(usual.selected["gcm+pcm"])}
+    expected = dict.fromkeys(small - set(usual.selected["gcm+pcm"]), "negligible")
     assert expected
     assert both[both == "negligible"].to_dict() == expected
     assert told.selected == usual.selected
