@@ -26,6 +26,7 @@ from covaria.methods import (
     Chooser,
     Combination,
     Method,
+    deciding,
     get_methods,
 )
 from covaria.nuisance.given import Elsewhere, Given
@@ -348,7 +349,7 @@ class Job:
     def _groups(self, plan: Plan, residuals: Residuals, result: Result) -> pd.DataFrame:
         """Return the sets of features that explain each other, tested from the largest down."""
         data, alpha = residuals.data, self.options.alpha
-        tests = result.table[result.table["method"] == _decides(self.methods)]
+        tests = result.table[result.table["method"] == deciding(self.methods)]
         single = dict(zip(tests["feature"].tolist(), tests["p_value"].tolist(), strict=True))
         testable = [j for j, f in enumerate(data.features) if f.tested and f.name in single]
         left = residuals.arrays.get("x_given_rest")
@@ -364,7 +365,7 @@ class Job:
     def _p_of_set(self, plan: Plan, members: tuple[int, ...]) -> float:
         """Return the p-value of features tested as one, with the folds of the run."""
         data = as_one(plan.data, members)
-        decides = _decides(self.methods)
+        decides = deciding(self.methods)
         methods = [m for m in self.methods if isinstance(m, (Method, Combination))]
         needed = frozenset(need for method in methods for need in method.needs)
         plans = [
@@ -396,13 +397,6 @@ class _Again:
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
-
-
-def _decides(methods: Sequence[AnyMethod]) -> str:
-    """Return the name of the test that decides: a combination, else the first test."""
-    tests = [m for m in methods if isinstance(m, (Method, Combination))]
-    both = [m.name for m in tests if isinstance(m, Combination)]
-    return both[0] if both else tests[0].name if tests else ""
 
 
 def prepare(
@@ -598,7 +592,7 @@ def _check(job: Job) -> None:
             "splits as lists of row numbers do not go with missing_target='drop', which leaves "
             "rows out. Drop them first, or use a number of folds."
         )
-    if job.finds_groups and not _decides(job.methods):
+    if job.finds_groups and not deciding(job.methods):
         raise InputError("groups='auto' tests sets of features, so it needs a test such as gcm.")
     if options.repeats > 1 and not isinstance(options.splits, (int, float)):
         raise InputError("repeats needs splits that can be redrawn: a number of folds or a share.")

@@ -31,11 +31,12 @@ from covaria.inference.tests import (
 )
 from covaria.inference.tests import correlation as correlation_of
 from covaria.learners import Learner, Prefit
-from covaria.methods import AnyMethod, Chooser, Combination, Method
+from covaria.methods import AnyMethod, Chooser, Combination, Method, deciding
 from covaria.methods.choice import Choice
 from covaria.methods.few_rows import steadied
 from covaria.methods.plm import partially_linear
 from covaria.nuisance.fit import COMPILED
+from covaria.nuisance.given import Elsewhere
 from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import describe, known_splits
 from covaria.options.checks import (
@@ -213,6 +214,7 @@ def conclude(
         quality=quality,
         findings=(
             *_findings(fitted[0].data, learner, table, quality, options),
+            *_unstable(table[table["method"] == deciding(methods)], learner, options),
             *_resting_on_few(table, scores, _row_numbers(fitted)),
             *(
                 note(f"{name}: {one.choice.note}")
@@ -781,6 +783,24 @@ def _undecided(table: pd.DataFrame) -> Iterable[Finding]:
         names,
         f"Cannot tell whether {listed(names)} matter{'s' if len(names) == 1 else ''}: what both "
         "regressions may have missed in common would explain it. More rows help.",
+    )
+
+
+def _unstable(decided: pd.DataFrame, learner: Learner, options: Options) -> Iterable[Finding]:
+    """Yield which features are so near the line that other folds may decide otherwise."""
+    from scipy.stats import norm
+
+    drawn = isinstance(options.splits, (int, float)) and not isinstance(learner, Elsewhere)
+    if options.top is not None or not drawn:
+        return
+    known = decided[decided["p_value"].notna()]
+    z, line = (norm.isf(np.asarray(p) / 2) for p in (known["p_adjusted"], options.alpha))
+    near = known["feature"][np.abs(z - line) < POLICY.near / np.sqrt(options.repeats)].tolist()
+    yield from of_each(
+        "unstable",
+        near,
+        f"{listed(near)} {'is' if len(near) == 1 else 'are'} so near the line that another seed "
+        f"may decide otherwise. repeats={5 * options.repeats} would steady it.",
     )
 
 
