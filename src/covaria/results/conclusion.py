@@ -686,8 +686,10 @@ def _versions() -> dict[str, str]:
     """Return the versions that the numbers depend on."""
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {"python": platform.python_version()}
-    for name in ("covaria", "numpy", "scipy", "pandas", "scikit-learn", "torch"):
+    import covaria
+
+    found = {"python": platform.python_version(), "covaria": covaria.__version__}
+    for name in ("numpy", "scipy", "pandas", "scikit-learn", "torch"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
