@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import covaria
-from covaria.results.findings import KINDS, Finding, of_each, texts
+from covaria.results.findings import KINDS, Finding, of_each, ranked, texts
 from covaria.results.status import Outcome, Status, has_failed
 
 
@@ -60,3 +60,11 @@ def test_a_status_is_read_as_it_was_written(outcome):
     for status in (Status(outcome), Status(outcome, "fold 1: ValueError: a: b")):
         assert Status.of(str(status)) == status
         assert has_failed(str(status)) == (outcome is Outcome.FAILED)
+
+
+def test_verdicts_in_doubt_are_read_first_and_cleaning_last():
+    kinds = ["codes", "note", "collinear", "poor_regression", "identifier", "few_rows"]
+    found = ranked([Finding(kind, "", None, kind) for kind in kinds])
+    assert [one.kind for one in found] == [
+        "poor_regression", "few_rows", "collinear", "codes", "note", "identifier",
+    ]  # fmt: skip
