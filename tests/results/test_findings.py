@@ -9,7 +9,7 @@ import pytest
 import covaria
 from covaria.learners import get_learner
 from covaria.results.conclusion import Options, _unstable
-from covaria.results.findings import KINDS, Finding, of_each, texts
+from covaria.results.findings import KINDS, Finding, of_each, ranked, texts
 from covaria.results.status import Outcome, Status, has_failed
 
 
@@ -92,3 +92,11 @@ def test_a_table_whose_folds_are_given_does_not_hang_on_a_seed():
             Options(),
         )
     )
+
+
+def test_verdicts_in_doubt_are_read_first_and_cleaning_last():
+    kinds = ["codes", "note", "collinear", "poor_regression", "identifier", "few_rows"]
+    found = ranked([Finding(kind, "", None, kind) for kind in kinds])
+    assert [one.kind for one in found] == [
+        "poor_regression", "few_rows", "collinear", "codes", "note", "identifier",
+    ]  # fmt: skip

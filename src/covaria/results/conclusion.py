@@ -735,7 +735,7 @@ def _findings(
     if learner.name in COMPILED:
         yield from (note(text, "slow") for text in numba_notes())
     yield from _failed(table)
-    yield from _of_regressions(quality, data.target)
+    yield from _of_regressions(quality, data.target, learner)
     yield from _undecided(table)
     yield from _against_gcm(table)
 
@@ -823,7 +823,7 @@ def _failed(table: pd.DataFrame) -> Iterable[Finding]:
         )
 
 
-def _of_regressions(quality: pd.DataFrame, target: str) -> Iterable[Finding]:
+def _of_regressions(quality: pd.DataFrame, target: str, learner: Learner) -> Iterable[Finding]:
     """Yield what the regressions' quality says of the tests."""
     full = quality.loc[quality["regression"] == "y given all", "r2"].tolist()
     if full and full[0] <= 0:
@@ -842,12 +842,13 @@ def _of_regressions(quality: pd.DataFrame, target: str) -> Iterable[Finding]:
         taken["r2"].tolist(),
     )
     poor = quality[quality["kind"] == POORLY]
+    better = "Use" if learner.name == "auto" else "Use learner='auto',"
     names = poor["feature"].tolist()
     yield from of_each(
         POORLY,
         names,
         f"The regressions of {listed(names)} are poor: their p-values may be too small. "
-        "Use learner='auto', more rows, or a learner that fits these better.",
+        f"{better} more rows, or a learner that fits these better.",
         poor["bias"].tolist(),
     )
 

@@ -88,6 +88,15 @@ class Finding:
         return asdict(self)
 
 
+# What is about reading and cleaning a table, not about what its tests say.
+OF_THE_TABLE = frozenset({"note", "slow", "some_features", "identifier", "codes", "near_copies"})
+
+
+def ranked(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings in the order to read them: verdicts in doubt first, cleaning last."""
+    return sorted(findings, key=lambda one: (not one.is_warning, one.kind in OF_THE_TABLE))
+
+
 def note(text: str, kind: str = "note", value: float | None = None) -> Finding:
     """Return a finding that is about no feature of its own."""
     return Finding(kind, "", value, text)

@@ -9,7 +9,7 @@ tree is made from the features alone, which is what lets it be looked at before 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+# So many regressions are always worth their time; and in wider tables nobody looks for sets.
+LEAST_WORTH, MOST_COLUMNS = 12, 500
 COLUMNS = ("features", "size", "p_value", "p_adjusted", "verdict", "smallest", "within")
 MATTERS, NOTHING_FOUND = "matters", "no evidence"
 
@@ -135,6 +137,25 @@ def visited_down(
         if adjusted <= alpha:
             waiting += [(child, node, adjusted) for child in node.children]
     return found
+
+
+def worth_asking(roots: Sequence[Node], selected: Collection[int], n_features: int) -> list[Node]:
+    """Return the sets of which no feature is known to matter, the smallest first.
+
+    Their regressions are at most a quarter of those of the single features, but for the first set
+    of few features.
+
+    >>> roots = [Node((0, 1)), Node((2, 3, 4)), Node((5, 6))]
+    >>> [node.members for node in worth_asking(roots, {5}, 7)]
+    [(0, 1), (2, 3, 4)]
+    """
+    silent = [root for root in roots if not set(root.members) & set(selected)]
+    found, left = [], max(LEAST_WORTH, n_features // 2)
+    for root in sorted(silent, key=lambda root: len(root.members)):
+        left -= 1 + len(root.members)
+        if left >= 0:
+            found.append(root)
+    return sorted(found, key=lambda node: node.members)
 
 
 def as_table(tested: Sequence[Visited], names: Sequence[str], alpha: float) -> pd.DataFrame:
