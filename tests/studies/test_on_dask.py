@@ -34,7 +34,7 @@ def client():
     """Return a client of a cluster of two processes on this machine."""
     with (
         warnings.catch_warnings(),
-        dask.config.set({**LOCAL, "distributed.scheduler.allowed-failures": 1}),  # fewer starts
+        dask.config.set(LOCAL),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
         ) as cluster,
