@@ -110,7 +110,8 @@ def paper(
     if as_json:
         print(json.dumps(_document(made), ensure_ascii=False))
     if name == "all":
-        _page(run, page, made, again, quiet=as_json)
+        command = again if results is None else f"covaria paper all --results {results}"
+        _page(run, page, made, command, quiet=as_json)
 
 
 def _shared_instead(run: Run, made: dict[str, dict[str, Made]]) -> dict[str, dict[str, Made]]:
