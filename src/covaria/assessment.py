@@ -44,6 +44,7 @@ from covaria.results.grouping import (
     as_one,
     as_table,
     clusters_of,
+    seen_by_lines,
     similarity,
     visited_down,
     worth_asking,
@@ -398,7 +399,7 @@ class Job:
         testable = [j for j, feature in enumerate(data.features) if feature.tested]
         left = residuals.arrays.get("x_given_rest")
         roots = clusters_of(similarity(data, left, residuals.rows), testable)
-        asked = worth_asking(roots, known, len(testable))
+        asked = worth_asking(filter(seen_by_lines(data), roots), known, len(testable))
         roots = [Node(root.members) for root in asked]  # their parts are not asked of
         tested = visited_down(
             roots, lambda members: self._quick_p(plan, residuals, members), len(testable), alpha

@@ -14,7 +14,7 @@ from covaria.assessment import prepare
 from covaria.learners import Auto
 from covaria.methods.gcm import gcm
 from covaria.nuisance.engines import plain
-from covaria.nuisance.fit import by_task, run
+from covaria.nuisance.fit import by_task, run_plan
 from covaria.nuisance.residuals import fit_residuals
 
 ALL = ["gcm", "loco", "dropout", "permutation"]
@@ -105,7 +105,7 @@ def test_a_seeded_booster_is_not_refitted_without_what_it_never_used(library, sm
     else:
         booster = GradientBoostingRegressor(n_estimators=5, max_depth=1, subsample=0.5)
     plan = prepare(X, small_data[1], learner=booster, methods="loco", splits=2).plan(0)
-    skipped = plain.run(plan)
+    skipped = plain.run_plan(plan)
     refitted = [plain.fit_task(plan, task) for task in plan.tasks]
     unused = [outcome.unused for outcome in skipped if outcome.unused]
     assert unused
@@ -218,7 +218,7 @@ def test_models_that_draw_anew_are_those_of_the_plain_engine(learner):
     X = rng.normal(size=(120, 3))
     y = X[:, 0] + rng.normal(size=120)
     job = prepare(X, y, learner=learner, methods=["gcm", "loco", "dropout"], paper=True)
-    fast, slow = (by_task(job.plan(0), run(job.plan(0), plainly=p)) for p in (False, True))
+    fast, slow = (by_task(job.plan(0), run_plan(job.plan(0), plainly=p)) for p in (False, True))
     assert list(fast) == list(slow)
     for task, outcome in fast.items():
         assert outcome.prediction == pytest.approx(slow[task].prediction, abs=1e-9)

@@ -8,8 +8,16 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 import covaria
+from covaria.assessment import prepare
 from covaria.errors import InputError
-from covaria.results.grouping import Node, as_one, as_table, clusters_of, visited_down
+from covaria.results.grouping import (
+    Node,
+    as_one,
+    as_table,
+    clusters_of,
+    seen_by_lines,
+    visited_down,
+)
 from covaria.tables.dataset import Dataset
 
 
@@ -81,7 +89,7 @@ def test_sets_of_the_usual_answer_have_the_p_value_of_a_group():
         one = covaria.assess(X, y, groups={"set": row.features}, learner="linear", methods="gcm")
         p = one.table.set_index("feature")["p_value"]["set"]
         np.testing.assert_allclose(row.p_value, p, rtol=1e-9)
-    assert len(result.groups) == 2
+    assert len(result.groups) == 1  # y has no use for the other block
 
 
 def test_a_set_has_the_p_value_of_a_group_of_its_columns():
@@ -200,3 +208,15 @@ def test_a_set_is_found_where_its_members_are_not():
         alone += "x0" in result.selected["gcm"]
     assert power >= 9
     assert alone <= 5
+
+
+def test_least_squares_tells_which_sets_are_worth_a_test():
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(300, 2))
+    X = np.repeat(common, 2, axis=1) + 0.05 * rng.normal(size=(300, 4))
+    y = common[:, 0] + rng.normal(size=300)
+    for target in (y, np.digitize(y, [-0.5, 0.5]).astype(str)):
+        sees = seen_by_lines(prepare(X, target).encoded)
+        assert (sees(Node((0, 1))), sees(Node((2, 3)))) == (True, False)
+    wide = prepare(rng.normal(size=(30, 40)), rng.normal(size=30)).encoded
+    assert seen_by_lines(wide)(Node((0, 1)))  # no rows are left to tell

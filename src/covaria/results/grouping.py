@@ -9,7 +9,7 @@ tree is made from the features alone, which is what lets it be looked at before 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -36,9 +36,11 @@ class GroupingPolicy(Policy):
     """Which features are tested as one, with groups="auto".
 
     alike   the average similarity of their columns, from which on they are
+    seen    without groups, sets are asked of where least squares has p-values below this
     """
 
     alike: float = threshold(0.5, "convention: half; docs/groups.md has the error rates with it")
+    seen: float = threshold(0.01, "cost: a test of every set would double that of the default")
 
 
 POLICY = GroupingPolicy()
@@ -139,7 +141,7 @@ def visited_down(
     return found
 
 
-def worth_asking(roots: Sequence[Node], selected: Collection[int], n_features: int) -> list[Node]:
+def worth_asking(roots: Iterable[Node], selected: Collection[int], n_features: int) -> list[Node]:
     """Return the sets of which no feature is known to matter, the smallest first.
 
     Their regressions are at most a quarter of those of the single features, but for the first set
@@ -156,6 +158,30 @@ def worth_asking(roots: Sequence[Node], selected: Collection[int], n_features: i
         if left >= 0:
             found.append(root)
     return sorted(found, key=lambda node: node.members)
+
+
+def seen_by_lines(data: Dataset) -> Callable[[Node], bool]:
+    """Return whether least squares of y on all columns has a use for a set of features.
+
+    A Wald test, in sample: not one of ours, but it tells for the price of one fit where one of ours
+    is worth its time.
+    """
+    from scipy.stats import chi2
+
+    X = data.X - data.X.mean(axis=0)
+    y = data.y if data.n_classes <= 2 else np.eye(data.n_classes)[data.y.astype(np.intp)]
+    inverse, free = np.linalg.pinv(X.T @ X, hermitian=True), data.n_rows - data.X.shape[1] - 1
+    slopes = inverse @ (X.T @ (y - y.mean(axis=0)))
+    left = float(np.square(y - y.mean(axis=0) - X @ slopes).sum())
+
+    def sees(node: Node) -> bool:
+        own = sorted(column for j in node.members for column in data.features[j].tested)
+        part = np.linalg.pinv(inverse[np.ix_(own, own)], hermitian=True)
+        explained = float((slopes[own] * (part @ slopes[own])).sum())
+        sure = chi2.isf(POLICY.seen, len(own) * max(1, data.n_classes - 1))
+        return free <= 0 or explained * free >= sure * left
+
+    return sees
 
 
 def as_table(tested: Sequence[Visited], names: Sequence[str], alpha: float) -> pd.DataFrame:
