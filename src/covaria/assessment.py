@@ -44,6 +44,7 @@ from covaria.results.grouping import (
     as_one,
     as_table,
     clusters_of,
+    no_groups,
     seen_by_lines,
     similarity,
     visited_down,
@@ -397,6 +398,8 @@ class Job:
         mattering = set(decided.loc[decided["selected"], "feature"])
         known = {j for j, name in enumerate(data.names) if name in mattering}
         testable = [j for j, feature in enumerate(data.features) if feature.tested]
+        if len(testable) < 2:
+            return no_groups()
         left = residuals.arrays.get("x_given_rest")
         roots = clusters_of(similarity(data, left, residuals.rows), testable)
         asked = worth_asking(filter(seen_by_lines(data), roots), known, len(testable))

@@ -105,7 +105,7 @@ def test_a_seeded_booster_is_not_refitted_without_what_it_never_used(library, sm
     else:
         booster = GradientBoostingRegressor(n_estimators=5, max_depth=1, subsample=0.5)
     plan = prepare(X, small_data[1], learner=booster, methods="loco", splits=2).plan(0)
-    skipped = plain.run_plan(plan)
+    skipped = plain.run(plan)
     refitted = [plain.fit_task(plan, task) for task in plan.tasks]
     unused = [outcome.unused for outcome in skipped if outcome.unused]
     assert unused

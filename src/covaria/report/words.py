@@ -61,6 +61,8 @@ def answer(result: Result, matter: list[str], most: int = 8) -> str:
         names.append(f"{len(matter) - most} more")
     which = f": {joined(names)}" if names else ""
     matters = "matters" if len(matter) == 1 else "matter"
+    if about.top is not None:
+        matters = f"chosen (top={about.top}, whatever their p-values)"
     singles = f"{count} {matters} for {short(about.target)}{which}. {_ground(result)}"
     return " ".join([*sentences(result.groups, matter, describe_p), singles])
 
