@@ -8,7 +8,7 @@ export OPENBLAS_NUM_THREADS := 1
 TORCH := torch==2.13.0
 
 .PHONY: demo test slow mutate bench bench-self validity calibration reliability lint docs pictures clean \
-	dist matrix
+	dist matrix prove release-check
 .DELETE_ON_ERROR:
 
 .venv/core: pyproject.toml constraints.txt
@@ -87,6 +87,15 @@ dist: .venv-release/done
 # The wheel in empty environments: every Python of this machine, oldest and newest packages.
 matrix: .venv-release/done
 	.venv-release/bin/python tools/matrix.py
+
+# Every promise of docs/reliability.md, tried small (LARGE=1: at the sizes of a release).
+prove: .venv/dev
+	$(BIN)/python -m pip install -q bandit pip-audit coverage
+	$(BIN)/python tools/prove.py $(PARTS) $(if $(LARGE),--large)
+
+# All that a release needs and can be seen here, as one table.
+release-check: .venv/dev .venv-release/done
+	$(BIN)/python tools/release_check.py $(CHECKS)
 
 # The pictures of the README, from the demo; needs chromium.
 pictures: .venv/dev

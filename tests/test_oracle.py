@@ -168,6 +168,8 @@ def test_scores_at_the_truth_have_the_moments_of_the_theory(case, n_draws):
     truth = oracle(case if len(case) == 1 else "f", param + "," if param else "")
     features = list(truth)
     found = moments(model, effect, left, features, n_draws)
+    # Each permuted value serves two rows: of few draws the naive errors are a little small.
+    most = 4 if n_draws > 1_000_000 else 5
     compared = 0
     for name, (psi, var) in COLUMNS.items():
         for at, j in enumerate(features):
@@ -176,15 +178,15 @@ def test_scores_at_the_truth_have_the_moments_of_the_theory(case, n_draws):
                 continue
             mean, variance, third, fourth = (moment[at] for moment in found[name])
             label = f"{case}, x{j + 1}, {name}"
-            assert abs(mean - expected) <= 4 * np.sqrt(variance / n_draws) + 1e-12, label
+            assert abs(mean - expected) <= most * np.sqrt(variance / n_draws) + 1e-12, label
             compared += 1
             if not np.isfinite(spread) or not has_enough_moments(case, name, j):
                 continue
             error = np.sqrt((fourth - variance**2) / n_draws)
-            assert abs(variance - spread) <= 4 * error + 1e-12, label
+            assert abs(variance - spread) <= most * error + 1e-12, label
             if expected:
                 ratio = np.sqrt(variance) / abs(mean)
                 slope = (fourth / variance**2 - 1) / 4 - third / (variance * mean) + ratio**2
                 error = ratio * np.sqrt(slope / n_draws)
-                assert abs(ratio - np.sqrt(spread) / abs(expected)) <= 4 * error, label
+                assert abs(ratio - np.sqrt(spread) / abs(expected)) <= most * error, label
     assert compared >= 4 * (len(features) - 4)

@@ -45,7 +45,7 @@ def today(X: pd.DataFrame, y: pd.Series, seed: int) -> dict[str, np.ndarray]:
         warnings.simplefilter("ignore")
         values = shap.TreeExplainer(model).shap_values(X[half:])
     found = {
-        "mean |SHAP|": np.abs(values).mean(axis=0),
+        "mean absolute SHAP": np.abs(values).mean(axis=0),
         "permutation importance": shuffled.importances_mean,
         "forest's own importance": model.feature_importances_,
     }

@@ -202,8 +202,8 @@ def main() -> int:
             for packages in asked.packages or RESOLUTIONS:
                 rows.append(line(name, there[name], wheel, packages, asked.held))
                 print("  ".join(f"{k} {v}" for k, v in rows[-1].items()), flush=True)
-    if not asked.held:
-        store(rows)
+                if not asked.held:
+                    store(rows)
     return 0 if rows and all(map(is_fine, rows)) else 1
 
 

@@ -26,11 +26,13 @@ from covaria.methods import (
     Chooser,
     Combination,
     Method,
+    deciding,
     get_methods,
 )
+from covaria.nuisance.extrapolation import PRODUCT
 from covaria.nuisance.given import Elsewhere, Given
 from covaria.nuisance.memory import Memory
-from covaria.nuisance.plan import Lazy, Plan, Progress
+from covaria.nuisance.plan import Choices, Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.several import fit_all
 from covaria.nuisance.splits import make_splits
@@ -38,7 +40,18 @@ from covaria.options.checks import jobs, plain, plain_all, reporter, truth
 from covaria.options.familiar import knows_its_options
 from covaria.results.conclusion import Chosen, Options, conclude, select_without_test
 from covaria.results.equivalence import with_negligible
-from covaria.results.grouping import as_one, as_table, clusters_of, similarity, visited_down
+from covaria.results.grouping import (
+    MOST_COLUMNS,
+    Node,
+    as_one,
+    as_table,
+    clusters_of,
+    no_groups,
+    seen_by_lines,
+    similarity,
+    visited_down,
+    worth_asking,
+)
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features
 from covaria.tables.encoding import encoded
@@ -123,7 +136,8 @@ def assess(
     groups
         {"place": ["lat", "lon"]}: several columns tested as one feature. "auto" tests features that
         explain each other together as well, and their parts as far as the data allow:
-        `result.groups`, with the family-wise error kept over all sets.
+        `result.groups`, with the family-wise error kept over all sets. Without it GCM alone looks
+        at few of them, of which no feature is found to matter.
     features
         ["price", "rooms"]: test these alone, each given all others; groups by their names. They
         get the numbers of a run that tests all, but for the correction, which counts the tested.
@@ -342,6 +356,9 @@ class Job:
             if self.finds_groups:
                 with ledger.stage("test groups"):
                     result = replace(result, groups=self._groups(plan, fitted[0], result))
+            elif self._may_ask_of_sets:
+                with ledger.stage("test groups"):
+                    result = replace(result, groups=self._asked_of_sets(plan, fitted[0], result))
         about = replace(result.about, models=ledger.models)
         again = None
         if self.memory is not None and not self.memory.is_full:
@@ -394,7 +411,7 @@ class Job:
     def _groups(self, plan: Plan, residuals: Residuals, result: Result) -> pd.DataFrame:
         """Return the sets of features that explain each other, tested from the largest down."""
         data, alpha = residuals.data, self.options.alpha
-        tests = result.table[result.table["method"] == _decides(self.methods)]
+        tests = result.table[result.table["method"] == deciding(self.methods)]
         single = dict(zip(tests["feature"].tolist(), tests["p_value"].tolist(), strict=True))
         testable = [j for j, f in enumerate(data.features) if f.tested and f.name in single]
         left = residuals.arrays.get("x_given_rest")
@@ -407,10 +424,59 @@ class Job:
         tested = visited_down(roots, p_of, len(testable), alpha)
         return as_table(tested, data.names, alpha)
 
+    @property
+    def _may_ask_of_sets(self) -> bool:
+        """Return whether a look at sets of features belongs to the answer, and is cheap."""
+        options, names = self.options, {method.name for method in self.methods}
+        is_usual = options.check and not options.in_sample and options.top is None
+        fits = self.given is None and not isinstance(self.learner, Prefit)
+        return bool(
+            is_usual and fits and "gcm" in names and self.data.X.shape[1] <= MOST_COLUMNS
+        )  # fmt: skip
+
+    def _asked_of_sets(self, plan: Plan, residuals: Residuals, result: Result) -> pd.DataFrame:
+        """Return what GCM says of sets that explain each other and have no feature that matters.
+
+        Learners are those of the single features, so that few models are fitted.
+        """
+        data, alpha = residuals.data, self.options.alpha
+        decided = result.table[result.table["method"] == deciding(self.methods)]
+        mattering = set(decided.loc[decided["selected"], "feature"])
+        known = {j for j, name in enumerate(data.names) if name in mattering}
+        testable = [j for j, feature in enumerate(data.features) if feature.tested]
+        if len(testable) < 2:
+            return no_groups()
+        left = residuals.arrays.get("x_given_rest")
+        roots = clusters_of(similarity(data, left, residuals.rows), testable)
+        asked = worth_asking(filter(seen_by_lines(data), roots), known, len(testable))
+        roots = [Node(root.members) for root in asked]  # their parts are not asked of
+        tested = visited_down(
+            roots, lambda members: self._quick_p(plan, residuals, members), len(testable), alpha
+        )
+        return as_table(tested, data.names, alpha)
+
+    def _quick_p(self, plan: Plan, residuals: Residuals, members: tuple[int, ...]) -> float:
+        """Return GCM's p-value of features as one, by the learners of the first of them."""
+        first, choices = members[0], residuals.choices
+        if choices is not None:
+            chosen = [{first: fold[first]} for fold in choices.x]
+            choices = Choices(choices.y, chosen, chosen, [{} for _ in chosen])
+        one = replace(
+            plan, data=as_one(plan.data, members), needs=PRODUCT, choices=choices, progress=None,
+            purpose="sets of features",
+        )  # fmt: skip
+        options = replace(self.options, check=False, repeats=1)
+        try:
+            found = conclude([fit_all(one)], self.learner, get_methods("gcm"), options, {})
+        except NothingFitted:
+            return 1.0
+        p = found.table.loc[found.table["feature"] == one.data.names[first], "p_value"].iloc[0]
+        return float(p) if p == p else 1.0
+
     def _p_of_set(self, plan: Plan, members: tuple[int, ...]) -> float:
         """Return the p-value of features tested as one, with the folds of the run."""
         data = as_one(plan.data, members)
-        decides = _decides(self.methods)
+        decides = deciding(self.methods)
         methods = [m for m in self.methods if isinstance(m, (Method, Combination))]
         needed = frozenset(need for method in methods for need in method.needs)
         plans = [
@@ -442,13 +508,6 @@ class _Again:
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
-
-
-def _decides(methods: Sequence[AnyMethod]) -> str:
-    """Return the name of the test that decides: a combination, else the first test."""
-    tests = [m for m in methods if isinstance(m, (Method, Combination))]
-    both = [m.name for m in tests if isinstance(m, Combination)]
-    return both[0] if both else tests[0].name if tests else ""
 
 
 def prepare(
@@ -489,10 +548,13 @@ def prepare(
     formula, X, y = (X, y, None) if is_formula(X) else (None, X, y)
     X, said = at_hand(X, rows, choices.get("seed", 0))
     if formula is not None:
-        asked_for = read_formula(str(formula), X, (sample_weight, clusters))
+        asked_for = read_formula(str(formula), X, (sample_weight, clusters, event))
         X, y, named, features = _by_formula(asked_for, named, features)
     if said:
-        _check_sampled(y=y, sample_weight=sample_weight, clusters=clusters, predictions=predictions)
+        _check_sampled(
+            y=y, sample_weight=sample_weight, clusters=clusters, event=event,
+            predictions=predictions,
+        )  # fmt: skip
     data = Dataset.from_table(
         X, y, groups=named, sample_weight=sample_weight, clusters=clusters,
         event=event, task=task,
@@ -692,7 +754,7 @@ def _check(job: Job) -> None:
             "splits as lists of row numbers do not go with missing_target='drop', which leaves "
             "rows out. Drop them first, or use a number of folds."
         )
-    if job.finds_groups and not _decides(job.methods):
+    if job.finds_groups and not deciding(job.methods):
         raise InputError("groups='auto' tests sets of features, so it needs a test such as gcm.")
     if options.repeats > 1 and not isinstance(options.splits, (int, float)):
         raise InputError("repeats needs splits that can be redrawn: a number of folds or a share.")

@@ -9,7 +9,7 @@ from sklearn.model_selection import TimeSeriesSplit
 
 from covaria import assess
 from covaria.assessment import prepare
-from covaria.diagnostics.centring import POLICY, _lesser, centring
+from covaria.diagnostics.centring import POLICY, Centring, _lesser, _with_pairs, centring
 from covaria.nuisance.residuals import fit_residuals
 from covaria.report.alerts import _unseen
 from covaria.results.conclusion import _against_gcm
@@ -89,6 +89,32 @@ def test_huber_is_told_where_noise_is_lopsided_and_rows_are_many():
     X, y = useless(2000, noise=np.random.Generator.standard_exponential)
     assert {("y_given_rest", j) for j in (1, 2, 3)} <= off(X, y, learner=HuberRegressor())
     assert off(*useless(2000), learner=HuberRegressor()) == set()
+
+
+def medians(n_rows=300, seed=0):
+    """Return a table with lopsided noise in x and y, and what is left of medians of both."""
+    rng = np.random.default_rng([81, seed])
+    X = pd.DataFrame(rng.normal(size=(n_rows, 2)), columns=["a", "b"])
+    X["x"] = np.exp(0.5 * X["a"] + 0.5 * rng.normal(size=n_rows))
+    return X, X["a"] + rng.exponential(size=n_rows)
+
+
+def test_two_regressions_that_are_off_a_little_are_told_together():
+    # Neither is off surely; together they shift GCM by half a standard error and more.
+    learner = GradientBoostingRegressor(loss="absolute_error", n_estimators=40, max_depth=2)
+    told = [off(*medians(seed=seed), learner=learner, features=["x"]) for seed in range(3)]
+    both = {("y_given_rest", 0), ("x_given_rest", 0)}
+    assert all(both <= some for some in told)
+    assert sum(len(off(*medians(seed=s), learner="boosting")) for s in range(3)) == 0
+
+
+def test_two_regressions_that_are_off_by_chance_in_one_hold_out_are_not_told_together():
+    found = {
+        key: Centring(0.15, chance=0.004) for key in (("x_given_rest", 0), ("y_given_rest", 0))
+    }
+    assert all(one.is_off for one in _with_pairs(found, 300, 5).values())
+    assert not any(one.is_off for one in _with_pairs(found, 300, 1).values())
+    assert not any(one.is_off for one in _with_pairs(found, 100, 5).values())
 
 
 def test_three_classes_are_looked_at_one_by_one():

@@ -14,7 +14,7 @@ from covaria.assessment import prepare
 from covaria.learners import Auto
 from covaria.methods.gcm import gcm
 from covaria.nuisance.engines import plain
-from covaria.nuisance.fit import by_task, run
+from covaria.nuisance.fit import by_task, run_plan
 from covaria.nuisance.residuals import fit_residuals
 
 ALL = ["gcm", "loco", "dropout", "permutation"]
@@ -218,7 +218,7 @@ def test_models_that_draw_anew_are_those_of_the_plain_engine(learner):
     X = rng.normal(size=(120, 3))
     y = X[:, 0] + rng.normal(size=120)
     job = prepare(X, y, learner=learner, methods=["gcm", "loco", "dropout"], paper=True)
-    fast, slow = (by_task(job.plan(0), run(job.plan(0), plainly=p)) for p in (False, True))
+    fast, slow = (by_task(job.plan(0), run_plan(job.plan(0), plainly=p)) for p in (False, True))
     assert list(fast) == list(slow)
     for task, outcome in fast.items():
         assert outcome.prediction == pytest.approx(slow[task].prediction, abs=1e-9)

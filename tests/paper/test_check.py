@@ -56,8 +56,15 @@ def test_the_check_passes_for_the_page_of_the_results_and_fails_for_another(stor
         check(tmp_path / "nowhere", page)
 
 
-def test_the_committed_page_and_its_pictures_are_those_of_the_committed_results(tmp_path):
-    run, made = make_all(ROOT / "results")
+@pytest.fixture(scope="module")
+def committed():
+    return make_all(ROOT / "results")
+
+
+def test_the_committed_page_and_its_pictures_are_those_of_the_committed_results(
+    tmp_path, committed
+):
+    run, made = committed
     assert (ROOT / "docs" / "reproduction.md").read_text("utf-8") == whole_page(run, made)
     few = {
         mode: {k: v for k, v in of.items() if k in ("fig2", "fig4")} for mode, of in made.items()
@@ -67,8 +74,8 @@ def test_the_committed_page_and_its_pictures_are_those_of_the_committed_results(
         assert kept.read_bytes() == path.read_bytes()
 
 
-def test_no_claim_is_made_twice_and_each_has_its_sentence():
-    _, made = make_all(ROOT / "results")
+def test_no_claim_is_made_twice_and_each_has_its_sentence(committed):
+    _, made = committed
     for of in made.values():
         claims = [claim for one in of.values() for claim in one.claims]
         assert len({claim.id for claim in claims}) == len(claims)

@@ -145,7 +145,7 @@ def test_networks_that_are_stored_stay_beside_new_rows_of_the_others(tmp_path):
 
 
 def test_a_quick_simulation_replaces_nothing_fuller(tmp_path, monkeypatch):
-    few = studies.Simulation(({"name": "linear", "n_rows": 60},), ({"name": "linear"},),
+    few = studies.Simulation("fig3", ({"name": "linear", "n_rows": 60},), ({"name": "linear"},),
                              studies.SIX, 3, 1)  # fmt: skip
     monkeypatch.setitem(studies.STUDIES, "boosting", few)
     folder = tmp_path / "covaria-paper"

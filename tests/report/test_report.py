@@ -17,6 +17,7 @@ from covaria.report import page_of, summarize
 from covaria.report.alerts import all_alerts, collinear_groups
 from covaria.report.geometry import Scale, p_place
 from covaria.report.words import answer, methods_paragraph, references, snippet
+from covaria.results.findings import Finding
 from covaria.results.residual_views import (
     binned,
     effects_by_fold,
@@ -153,7 +154,10 @@ def test_copies_of_a_feature_are_told_to_be_grouped():
     X["copy of a"] = X["a"] + 0.05 * rng.normal(size=300)
     result = assess(X, X["a"] + rng.normal(size=300), learner="linear")
     assert collinear_groups(result) == [["a", "copy of a"]]
-    assert any("test them as one" in alert for alert in all_alerts(result))
+    assert "'a', 'copy of a' together matter" in summarize(result)["answer"]
+    assert not any("test them as one" in alert for alert in all_alerts(result))
+    single = replace(result, groups=result.groups[:0])
+    assert any("test them as one" in alert for alert in all_alerts(single))
 
 
 def test_heavy_tails_unused_features_and_few_rows_are_told():
@@ -364,3 +368,14 @@ def test_long_tables_are_cut_and_say_so(tmp_path):
     text = path.read_text(encoding="utf-8")
     assert "The first 400 rows; 5,600 more" in text
     assert len(inside(text, "text/csv").splitlines()) == 5001
+
+
+def test_alerts_beyond_five_are_folded():
+    result = assess(*covaria.draw("linear", n_rows=120, seed=0), learner="linear", methods="gcm")
+    found = [Finding("codes", "", None, f"Look at {at}.") for at in range(7)]
+    page = page_of(replace(result, findings=(*found, Finding("few_rows", "", 1.0, "!"))))
+    first, _, folded = page.partition('<details class="more-alerts">')
+    assert "Look at 3." in first
+    assert "Look at 4." not in first.partition('id="alerts"')[2]
+    assert first.index("<li>!</li>") < first.index("Look at 0.")
+    assert "Look at 6." in folded

@@ -3,10 +3,13 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import covaria
-from covaria.results.findings import KINDS, Finding, of_each, texts
+from covaria.learners import get_learner
+from covaria.results.conclusion import Options, _unstable
+from covaria.results.findings import KINDS, Finding, of_each, ranked, texts
 from covaria.results.status import Outcome, Status, has_failed
 
 
@@ -60,3 +63,40 @@ def test_a_status_is_read_as_it_was_written(outcome):
     for status in (Status(outcome), Status(outcome, "fold 1: ValueError: a: b")):
         assert Status.of(str(status)) == status
         assert has_failed(str(status)) == (outcome is Outcome.FAILED)
+
+
+def decided_at(p_adjusted, **options):
+    table = pd.DataFrame({"feature": ["a", "b"], "p_value": 0.01, "p_adjusted": p_adjusted})
+    return list(_unstable(table, get_learner("linear"), Options(**options)))
+
+
+def test_a_feature_near_the_line_is_said_to_hang_on_the_seed():
+    (found,) = decided_at([0.04, 0.4])  # normal statistics of 2.05 and .84, and a line at 1.96
+    assert (found.kind, found.feature) == ("unstable", "a")
+    assert "repeats=5" in found.text
+
+
+def test_repeats_bring_the_line_nearer_before_a_seed_matters():
+    assert decided_at([0.03, 0.4])  # 2.17
+    assert not decided_at([0.03, 0.4], repeats=10)
+
+
+def test_a_table_whose_folds_are_given_does_not_hang_on_a_seed():
+    rows = np.arange(10)
+    assert not decided_at([0.04, 0.4], splits=[(rows[:5], rows[5:]), (rows[5:], rows[:5])])
+    assert not decided_at([0.04, 0.4], top=1)
+    assert not list(
+        _unstable(
+            pd.DataFrame({"feature": [], "p_value": [], "p_adjusted": []}),
+            get_learner("linear"),
+            Options(),
+        )
+    )
+
+
+def test_verdicts_in_doubt_are_read_first_and_cleaning_last():
+    kinds = ["codes", "note", "collinear", "poor_regression", "identifier", "few_rows"]
+    found = ranked([Finding(kind, "", None, kind) for kind in kinds])
+    assert [one.kind for one in found] == [
+        "poor_regression", "few_rows", "collinear", "codes", "note", "identifier",
+    ]  # fmt: skip

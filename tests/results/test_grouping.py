@@ -8,8 +8,16 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 import covaria
+from covaria.assessment import prepare
 from covaria.errors import InputError
-from covaria.results.grouping import Node, as_one, as_table, clusters_of, visited_down
+from covaria.results.grouping import (
+    Node,
+    as_one,
+    as_table,
+    clusters_of,
+    seen_by_lines,
+    visited_down,
+)
 from covaria.tables.dataset import Dataset
 
 
@@ -50,7 +58,38 @@ def test_blood_values_matter_together_though_none_does_alone(diabetes):
 def test_single_tests_are_what_they_were(diabetes):
     single, result = diabetes
     pd.testing.assert_frame_equal(single.table, result.table)
-    assert len(single.groups) == 0
+
+
+def test_the_usual_answer_names_the_set_at_little_cost(diabetes):
+    single, result = diabetes
+    assert [row.features for row in single.groups.itertuples()] == [["s1", "s2", "s3", "s4", "s5"]]
+    asked = result.groups.iloc[0]
+    assert single.groups["p_adjusted"][0] < 1e-12
+    assert asked["features"] == single.groups["features"][0]
+    assert single.headline.startswith("'s1', 's2', 's3', 's4', 's5' together matter (p = ")
+    models = single.cost.groupby("purpose")["models"].sum()
+    assert 0 < models["sets of features"] < models.sum() / 4
+
+
+def test_nothing_is_asked_of_sets_with_a_feature_that_matters_or_where_nobody_reads_it():
+    X, y = blocks(150, 3, effect=0.5)
+    y = y + 3 * X[:, 0] + 3 * X[:, 4]
+    asked = {"learner": "linear", "methods": "gcm"}
+    assert len(covaria.assess(X, y, **asked).groups) == 0
+    rng = np.random.default_rng(0)
+    for more in ({"check": False}, {"methods": "loco"}, {"splits": "none"}, {"top": 2}):
+        usual = covaria.assess(X, rng.normal(size=150), **(asked | more))
+        assert len(usual.groups) == 0
+
+
+def test_sets_of_the_usual_answer_have_the_p_value_of_a_group():
+    X, y = blocks(150, 3, effect=0.5)
+    result = covaria.assess(X, y, learner="linear", methods="gcm", alpha=1e-9)
+    for row in result.groups.itertuples():
+        one = covaria.assess(X, y, groups={"set": row.features}, learner="linear", methods="gcm")
+        p = one.table.set_index("feature")["p_value"]["set"]
+        np.testing.assert_allclose(row.p_value, p, rtol=1e-9)
+    assert len(result.groups) == 1  # y has no use for the other block
 
 
 def test_a_set_has_the_p_value_of_a_group_of_its_columns():
@@ -169,3 +208,15 @@ def test_a_set_is_found_where_its_members_are_not():
         alone += "x0" in result.selected["gcm"]
     assert power >= 9
     assert alone <= 5
+
+
+def test_least_squares_tells_which_sets_are_worth_a_test():
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(300, 2))
+    X = np.repeat(common, 2, axis=1) + 0.05 * rng.normal(size=(300, 4))
+    y = common[:, 0] + rng.normal(size=300)
+    for target in (y, np.digitize(y, [-0.5, 0.5]).astype(str)):
+        sees = seen_by_lines(prepare(X, target).encoded)
+        assert (sees(Node((0, 1))), sees(Node((2, 3)))) == (True, False)
+    wide = prepare(rng.normal(size=(30, 40)), rng.normal(size=30)).encoded
+    assert seen_by_lines(wide)(Node((0, 1)))  # no rows are left to tell

@@ -147,14 +147,14 @@ def test_many_levels_go_with_every_kind_of_split_and_target(splits):
 
 def test_two_categories_of_many_levels_are_both_adjusted_for():
     p = []
-    for seed in range(25):
+    for seed in range(15):
         rng = np.random.default_rng([seed, 8])
         shop, hour = rng.integers(60, size=800), rng.integers(50, size=800)
         effect = rng.normal(size=60)[shop] + rng.normal(size=50)[hour]
         X = pd.DataFrame({"x": effect + rng.normal(size=800)})
         X["shop"], X["hour"] = [f"s{k}" for k in shop], [f"h{k}" for k in hour]
         p.append(p_of_x(X, effect + rng.normal(size=800), seed))
-    assert np.mean(np.array(p) < 0.05) <= 0.2
+    assert np.mean(np.array(p) < 0.05) <= 0.27  # five of fifteen come once in 1,600
 
 
 def test_the_papers_mode_leaves_the_levels_as_they_were():

@@ -32,6 +32,9 @@ from covaria.tables.frames import _usual
 
 TEXT, NUMBERS = ["sex", "port"], ["age", "fare", "kin"]
 
+# Enough for whether an estimator is fed what it asks for.
+QUICK = {"methods": ["gcm"], "splits": 2, "check": False}
+
 
 def passengers(n_rows=240, seed=0):
     """Return a table like Titanic's: text, categories and numbers with gaps, and who survived."""
@@ -92,7 +95,7 @@ def statuses(result):
 @pytest.mark.parametrize("feature", ["fare", "kin"])
 def test_gcm_with_a_pipeline_is_the_loop_that_a_person_would_write(feature):
     X, y, _ = passengers()
-    job = prepare(X, y, learner=pipeline(), methods=["gcm"])
+    job = prepare(X, y, learner=pipeline(), **QUICK)
     rest, is_yes = X.drop(columns=feature), (y == "yes").astype(int)
     products = np.zeros(len(X))
     for train, test in job.plan(0).folds:
@@ -130,7 +133,7 @@ def test_loco_with_a_pipeline_is_the_loss_by_hand_without_a_column_of_text():
 )
 def test_a_pipeline_finds_what_decides_who_survived(model):
     X, y, _ = passengers(400)
-    result = covaria.assess(X, y, learner=pipeline(model), correction="none")
+    result = covaria.assess(X, y, learner=pipeline(model), correction="none", check=False)
     assert statuses(result) == {"ok"}
     p = result.table[result.table["method"] == "gcm+pcm"].set_index("feature")["p_value"]
     assert p["sex"] < 1e-4
@@ -143,7 +146,7 @@ def test_a_pipeline_finds_what_decides_who_survived(model):
 @pytest.fixture(scope="module")
 def by_pandas():
     X, _, lift = passengers()
-    return covaria.assess(X, lift, learner=pipeline(Ridge()), methods=["gcm"]).table
+    return covaria.assess(X, lift, learner=pipeline(Ridge()), **QUICK).table
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow", "lazy"])
@@ -152,13 +155,13 @@ def test_other_dataframes_give_the_same_numbers(library, by_pandas):
     X, _, lift = passengers()
     X = polars.from_pandas(X.reset_index(drop=True))
     X = {"polars": lambda: X, "pyarrow": X.to_arrow, "lazy": X.lazy}[library]()
-    table = covaria.assess(X, lift, learner=pipeline(Ridge()), methods=["gcm"]).table
+    table = covaria.assess(X, lift, learner=pipeline(Ridge()), **QUICK).table
     np.testing.assert_allclose(table["statistic"], by_pandas["statistic"], rtol=1e-9)
 
 
 def test_two_processes_give_the_same_numbers(by_pandas):
     X, _, lift = passengers()
-    table = covaria.assess(X, lift, learner=pipeline(Ridge()), methods=["gcm"], n_jobs=2).table
+    table = covaria.assess(X, lift, learner=pipeline(Ridge()), **QUICK, n_jobs=2).table
     np.testing.assert_array_equal(table["statistic"], by_pandas["statistic"])
 
 
@@ -166,8 +169,8 @@ def test_a_column_transformer_of_an_array_goes_by_places():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 3))
     scaled = make_column_transformer((StandardScaler(), [0, 2]), remainder="passthrough")
-    found = covaria.assess(X, X[:, 1], learner=make_pipeline(scaled, Ridge()), methods=["gcm"])
-    plain = covaria.assess(X, X[:, 1], learner=Ridge(), methods=["gcm"])
+    found = covaria.assess(X, X[:, 1], learner=make_pipeline(scaled, Ridge()), **QUICK)
+    plain = covaria.assess(X, X[:, 1], learner=Ridge(), **QUICK)
     assert statuses(found) == {"ok"}
     assert found.selected == plain.selected
 
@@ -191,7 +194,7 @@ def test_however_columns_are_chosen_the_numbers_are_the_same(way, by_pandas):
         [("text", OneHotEncoder(handle_unknown="ignore"), TEXT), ("numbers", numbers, WAYS[way])]
     )
     learner = make_pipeline(columns, Ridge())
-    table = covaria.assess(X, lift, learner=learner, methods=["gcm"]).table
+    table = covaria.assess(X, lift, learner=learner, **QUICK).table
     np.testing.assert_allclose(table["statistic"], by_pandas["statistic"], rtol=1e-9)
 
 
@@ -208,7 +211,7 @@ def test_however_columns_are_chosen_the_numbers_are_the_same(way, by_pandas):
 def test_column_transformers_inside_other_estimators_work(learner):
     X, _, lift = passengers(120)
     before = repr(learner)
-    result = covaria.assess(X, lift, learner=learner, methods=["gcm"], splits=2)
+    result = covaria.assess(X, lift, learner=learner, **QUICK)
     assert statuses(result) == {"ok"}
     assert repr(learner) == before
 
@@ -216,20 +219,20 @@ def test_column_transformers_inside_other_estimators_work(learner):
 def test_calibrated_pipelines_work_beside_one_for_the_features():
     X, y, _ = passengers(120)
     learner = Estimator(CalibratedClassifierCV(pipeline(), cv=2), x=pipeline(Ridge()))
-    result = covaria.assess(X, y, learner=learner, methods=["gcm"], splits=2)
+    result = covaria.assess(X, y, learner=learner, **QUICK)
     assert statuses(result) == {"ok"}
 
 
 def test_an_estimator_for_the_features_that_wants_numbers_gets_numbers():
     X, y, _ = passengers(120)
     learner = Estimator(pipeline(), x=Ridge())
-    assert statuses(covaria.assess(X, y, learner=learner, methods=["gcm"])) == {"ok"}
+    assert statuses(covaria.assess(X, y, learner=learner, **QUICK)) == {"ok"}
 
 
 def test_a_choice_of_learners_may_hold_a_pipeline():
     X, _, lift = passengers(120)
     learner = Auto(candidates=[pipeline(Ridge()), "linear"])
-    assert statuses(covaria.assess(X, lift, learner=learner, methods=["gcm"])) == {"ok"}
+    assert statuses(covaria.assess(X, lift, learner=learner, **QUICK)) == {"ok"}
 
 
 def test_boosting_that_names_its_categories_gets_them():
@@ -301,8 +304,8 @@ def test_frames_can_be_refused_and_asked_for():
 
 def test_frames_are_kept_only_for_those_who_want_them():
     X, _, lift = passengers(60)
-    assert prepare(X, lift, learner=Ridge(), methods=["gcm"]).data.frame is None
-    kept = prepare(X, lift, learner=pipeline(Ridge()), methods=["gcm"]).data
+    assert prepare(X, lift, learner=Ridge(), **QUICK).data.frame is None
+    kept = prepare(X, lift, learner=pipeline(Ridge()), **QUICK).data
     assert kept.frame is not None
     assert "frame" not in repr(kept)
     again = pickle.loads(pickle.dumps(kept))
@@ -312,7 +315,7 @@ def test_frames_are_kept_only_for_those_who_want_them():
 def test_the_fingerprint_does_not_hang_on_the_frame():
     X, _, lift = passengers(60)
     results = [
-        covaria.assess(X, lift, learner=learner, methods=["gcm"], splits=2)
+        covaria.assess(X, lift, learner=learner, **QUICK)
         for learner in (pipeline(Ridge()), Ridge())
     ]
     assert results[0].about["fingerprint"] == results[1].about["fingerprint"]
@@ -479,12 +482,12 @@ def test_a_dict_a_list_of_rows_and_masked_numbers_become_frames_too():
     )
     learner = make_pipeline(columns, Ridge())
     ways = [X, X.to_dict(orient="list"), X.to_dict(orient="records")]
-    found = [covaria.assess(w, lift, learner=learner, methods=["gcm"]).table for w in ways]
+    found = [covaria.assess(w, lift, learner=learner, **QUICK).table for w in ways]
     for table in found[1:]:
         np.testing.assert_allclose(table["statistic"], found[0]["statistic"], rtol=1e-9)
     masked = np.ma.masked_invalid(X[["age", "fare"]].to_numpy())
     learner = make_pipeline(make_column_transformer((SimpleImputer(), [0, 1])), Ridge())
-    assert statuses(covaria.assess(masked, lift, learner=learner, methods=["gcm"])) == {"ok"}
+    assert statuses(covaria.assess(masked, lift, learner=learner, **QUICK)) == {"ok"}
 
 
 def test_pipelines_without_names_still_get_numbers():
@@ -499,8 +502,8 @@ def test_pipelines_without_names_still_get_numbers():
 def test_a_fitted_estimator_is_fitted_anew_and_that_is_said():
     X, y, _ = passengers(100)
     fitted = pipeline().fit(X, y)
-    result = covaria.assess(X, y, learner=fitted, methods=["gcm"])
-    fresh = covaria.assess(X, y, learner=pipeline(), methods=["gcm"])
+    result = covaria.assess(X, y, learner=fitted, **QUICK)
+    fresh = covaria.assess(X, y, learner=pipeline(), **QUICK)
     np.testing.assert_array_equal(result.table["p_value"], fresh.table["p_value"])
     said = "Pipeline was fitted already. Tests leave rows and features out, so it is fitted anew"
     assert any(alert.startswith(said) for alert in result.alerts)

@@ -192,6 +192,25 @@ def _options(
 
 _CONFIGURED: list[str] = []  # the words that a file of settings stands for
 
+Validity = Annotated[
+    str, typer.Option(help="LOCO's null: conservative, zipper, split or signed_root.")
+]
+Correction = Annotated[
+    str,
+    typer.Option(
+        help="bh, by, holm, bonferroni, storey or none.", autocompletion=cli_complete.corrections
+    ),
+]
+Top = Annotated[
+    int | None, typer.Option(help="Select this many, the strongest, whatever their p-value.")
+]
+Effect = Annotated[
+    str | None, typer.Option(help="plm: coefficients in place of partial correlations.")
+]
+Out = Annotated[
+    Path | None, typer.Option(help="A folder for results.csv, results.json and report.html.")
+]
+
 
 @app.command(epilog=EXAMPLES)
 def assess(
@@ -220,31 +239,17 @@ def assess(
     ] = None,
     missing_target: MissingTarget = "refuse",
     rows: Rows = None,
-    validity: Annotated[
-        str, typer.Option(help="LOCO's null: conservative, zipper, split or signed_root.")
-    ] = "conservative",
-    correction: Annotated[
-        str,
-        typer.Option(
-            help="bh, by, holm, bonferroni, storey or none.",
-            autocompletion=cli_complete.corrections,
-        ),
-    ] = "bh",
+    validity: Validity = "conservative",
+    correction: Correction = "bh",
     alpha: Alpha = 0.05,
-    top: Annotated[
-        int | None, typer.Option(help="Select this many, the strongest, whatever their p-value.")
-    ] = None,
+    top: Top = None,
     repeats: Annotated[int, typer.Option(help="Cross-fits with new folds, combined.")] = 1,
-    effect: Annotated[
-        str | None, typer.Option(help="plm: coefficients in place of partial correlations.")
-    ] = None,
+    effect: Effect = None,
     margin: Annotated[
         float | None, typer.Option(help="Call features negligible that explain less: 0.01.")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="A folder for results.csv, results.json and report.html.")
-    ] = None,
+    out: Out = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
     dask: cli_study.Dask = None,

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from covaria.nuisance.plan import Plan, Progress
 
 TOP = 60
+# Alerts beyond so many are folded: the page has them all.
+MOST_ALERTS = 5
 
 
 def data_line(name: str, plan: Plan) -> str:
@@ -133,7 +135,10 @@ def footnotes(result: Result, said: Iterable[str] = ()) -> Iterable[str]:
     if len(full):
         yield f"The learner explains {100 * max(0.0, full.iloc[0]):.0f}% of the target out of fold."
     yield f"{result.costs} It took {in_words(result.cost['seconds'].sum())}."
-    yield from (f"! {visible(alert)}" for alert in all_alerts(result) if alert not in set(said))
+    alerts = [alert for alert in all_alerts(result) if alert not in set(said)]
+    yield from (f"! {visible(alert)}" for alert in alerts[:MOST_ALERTS])
+    if len(alerts) > MOST_ALERTS:
+        yield f"! … and {len(alerts) - MOST_ALERTS} more; --report shows them, --json has them."
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,6 +26,7 @@ MODES = {
     "paper": ("paper",), "ours": ("ours",), "default": ("default",), "shared": ("shared",),
     "both": ("paper", "ours"), "all": ("paper", "ours", "default"),
 }  # fmt: skip
+NAMES_HELP = "fig1 to fig9, sfig1 to sfig8, table1 to table6, theory; all; list; check."
 MODES_HELP = "paper, ours, default or all three; both (paper, ours); shared."
 FORMATS = ("svg", "png", "pdf")
 MOST_REPEATS = 100_000
@@ -38,12 +39,7 @@ def register(app: typer.Typer) -> None:
 
 
 def paper(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="fig1 to fig9, sfig1 to sfig8, table1 to table6, theory; all; list; check."
-        ),
-    ],
+    name: Annotated[str, typer.Argument(help=NAMES_HELP)],
     fast: Annotated[
         bool, typer.Option("--fast", help="A few repeats, to see how it looks.")
     ] = False,
@@ -88,17 +84,10 @@ def paper(
     with stopping_at(again):
         for at, each in enumerate(MODES[mode]):
             made[each] = {}
-            for figure in chosen if at == 0 else [f for f in chosen if f.modes]:
-                if each == "default" and not figure.simulated:
-                    continue  # its refits are the paper's
-                try:
-                    with progress(hidden=quiet or as_json, label=figure.name) as advance:
-                        found = _make(figure, run, each, advance)
-                except InputError as error:
-                    if name != "all":
-                        raise
-                    # What is neither here nor to be had stops nothing else.
-                    print(f"covaria: {figure.name} is left out: {error}", file=sys.stderr)
+            for figure in _wanted(chosen, each, is_first=at == 0):
+                hidden = quiet or as_json
+                found = _found(figure, run, each, hidden=hidden, goes_on=name == "all")
+                if found is None:
                     continue
                 made[each][figure.name] = found
                 kept = _kept(run, figure, each, found, picture)
@@ -110,7 +99,28 @@ def paper(
     if as_json:
         print(json.dumps(_document(made), ensure_ascii=False))
     if name == "all":
-        _page(run, page, made, again, quiet=as_json)
+        command = again if results is None else f"covaria paper all --results {results}"
+        _page(run, page, made, command, quiet=as_json)
+
+
+def _wanted(chosen: Iterable[Figure], mode: str, *, is_first: bool) -> list[Figure]:
+    """Return the figures that a mode makes; those that have no modes are made in the first."""
+    own = [figure for figure in chosen if is_first or figure.modes]
+    # Of tables that are not simulated the refits are the paper's.
+    return [figure for figure in own if figure.simulated or mode != "default"]
+
+
+def _found(figure: Figure, run: Run, mode: str, *, hidden: bool, goes_on: bool) -> Made | None:
+    """Return what came of a figure; None where it cannot be made and others go on without it."""
+    try:
+        with progress(hidden=hidden, label=figure.name) as advance:
+            return _make(figure, run, mode, advance)
+    except InputError as error:
+        if not goes_on:
+            raise
+        # What is neither here nor to be had stops nothing else.
+        print(f"covaria: {figure.name} is left out: {error}", file=sys.stderr)
+        return None
 
 
 def _shared_instead(run: Run, made: dict[str, dict[str, Made]]) -> dict[str, dict[str, Made]]:

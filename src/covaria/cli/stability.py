@@ -17,6 +17,7 @@ from covaria.cli.options import (
     Features,
     Groups,
     Jobs,
+    MissingTarget,
     Page,
     Quiet,
     Seed,
@@ -73,6 +74,7 @@ def stability(
     drop: Drop = "",
     groups: Groups = None,
     features: Features = "",
+    missing_target: MissingTarget = "refuse",
     weights: Weights = None,
     clusters: Clusters = None,
     correction: Correction = "bh",
@@ -100,7 +102,7 @@ def stability(
         table, target, paper, drop, groups, weights, clusters, quiet,
         methods=methods, folds=folds, splits=read_splits(splits), threshold=threshold,
         seed=seed, n_jobs=jobs, correction=correction, alpha=alpha, task=task,
-        features=read_features(features),
+        features=read_features(features), missing_target=missing_target,
     )  # fmt: skip
     found = {}
     for name, learner in name_learners(learners).items():
@@ -130,6 +132,7 @@ def refit(
     seeds: Annotated[int, typer.Option(help="How many ways to draw the folds.")] = 1,
     drop: Drop = "",
     groups: Groups = None,
+    missing_target: MissingTarget = "refuse",
     weights: Weights = None,
     clusters: Clusters = None,
     correction: Correction = "bh",
@@ -156,6 +159,7 @@ def refit(
         table, target, paper, drop, groups, weights, clusters, quiet,
         methods=methods, folds=folds, splits=read_splits(splits), threshold=threshold,
         seed=seed, n_jobs=jobs, correction=correction, alpha=alpha, task=task,
+        missing_target=missing_target,
     )  # fmt: skip
     with console.progress_bar(hidden=quiet or as_json) as progress:
         found = refitted(frame, target, learners=learners, seeds=seeds, progress=progress, **asked)

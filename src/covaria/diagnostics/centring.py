@@ -3,13 +3,14 @@
 A quantile, an absolute error or class weights aim at something else. In the regression of y alone
 that is harmless to GCM: with c the mean of the residuals of y, its product averages c E[ξ] = 0 as
 long as the residuals ξ of x_j average 0. Where both are off, by c and d standard deviations, the
-statistic is shifted by c d √n.
+statistic is shifted by c d √n: that both are off by chance is as unlikely as the product of two
+p-values, so that pairs are seen before either is sure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,14 +32,16 @@ MEASURED = (
 class CentringPolicy(Policy):
     """When a mean of residuals is called off.
 
-    level   the chance of one false warning among all regressions of a run
-    far     in standard deviations of the residuals
-    shift   or less, where two regressions as far off would shift GCM by this many standard errors
+    level     the chance of one false warning among all regressions of a run
+    far       in standard deviations of the residuals
+    shift     or less, where two regressions as far off would shift GCM by this many standard errors
+    together  the shift from which on two means count that are unlikely as a pair
     """
 
     level: float = threshold(0.001, "convention: one run of a thousand")
     far: float = threshold(0.1, MEASURED)
     shift: float = threshold(0.5, MEASURED)
+    together: float = threshold(0.3, "a normal test of 5% shifted by as much rejects 6%")
 
 
 POLICY = CentringPolicy()
@@ -46,10 +49,14 @@ POLICY = CentringPolicy()
 
 @dataclass(frozen=True)
 class Centring:
-    """The mean of what a regression leaves over, in its standard deviations; is it off?"""
+    """The mean of what a regression leaves over, in its standard deviations; is it off?
+
+    `chance` is how likely a learner of means is as far off.
+    """
 
     off: float = np.nan
     is_off: bool = False
+    chance: float = 1.0
 
 
 def centring(residuals: Residuals) -> dict[tuple[str, int], Centring]:
@@ -61,7 +68,27 @@ def centring(residuals: Residuals) -> dict[tuple[str, int], Centring]:
         return {}
     found = dict(_means(residuals))
     count = sum(len(off) for off, _ in found.values())
-    return {key: _judged(off, ratio, count) for key, (off, ratio) in found.items()}
+    judged = {key: _judged(off, ratio, count) for key, (off, ratio) in found.items()}
+    return _with_pairs(judged, len(residuals.rows), residuals.n_folds)
+
+
+def _with_pairs(
+    judged: dict[tuple[str, int], Centring], n_rows: int, n_folds: int
+) -> dict[tuple[str, int], Centring]:
+    """Return the verdicts, with pairs for x_j and y that are off together.
+
+    Of rows held out once both means err alike where x_j matters; in a cross-fit they hardly err.
+    """
+    features = [j for need, j in judged if need == "x_given_rest" and n_folds > 1]
+    found = dict(judged)
+    for j in features:
+        keys = ("x_given_rest", j), ("y_given_rest", j)
+        pair = [judged.get(key, Centring()) for key in keys]
+        shift = abs(pair[0].off * pair[1].off) * np.sqrt(n_rows)
+        is_unlikely = max(one.chance for one in pair) < np.sqrt(POLICY.level / len(features))
+        if shift > POLICY.together and is_unlikely:
+            found |= {key: replace(one, is_off=True) for key, one in zip(keys, pair, strict=True)}
+    return found
 
 
 def _judged(off: Array, ratio: Array, count: int) -> Centring:
@@ -69,9 +96,10 @@ def _judged(off: Array, ratio: Array, count: int) -> Centring:
     if not len(off):
         return Centring()
     at = int(np.argmax(np.abs(ratio)))
-    size, is_sure = abs(off[at]), count * normal_p(ratio[[at]], "two-sided")[0] < POLICY.level
+    size, chance = abs(off[at]), float(normal_p(ratio[[at]], "two-sided")[0])
     is_far = size > POLICY.far or size * abs(ratio[at]) > POLICY.shift
-    return Centring(float(off[at]), bool(is_sure and is_far))
+    is_off = bool(count * chance < POLICY.level and is_far)
+    return Centring(float(off[at]), is_off, min(1.0, len(off) * chance))
 
 
 def _means(residuals: Residuals) -> Iterator[tuple[tuple[str, int], tuple[Array, Array]]]:

@@ -32,7 +32,8 @@ class Independence:
     """What `independence_test` found.
 
     statistic    of the method that decides; p_value is that of its null: x independent of y
-    effect       how much, in the unit that `effect_kind` names, with its interval
+    effect       how much, in the unit that `effect_kind` names, with its interval: where the
+                 `alternative` has one side, a bound and the most that can be
     robustness   the share of both residuals' variance that both regressions would have to have
                  missed in common to explain the finding away; 0 where there is none
     verdict      "matters", "cannot tell" or "no evidence"
@@ -55,6 +56,7 @@ class Independence:
     n_rows: int
     alpha: float
     results: tuple[Result, ...] = field(repr=False, compare=False)
+    alternative: str = "two-sided"
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
@@ -73,7 +75,8 @@ class Independence:
         return f"{unsure} {said}"
 
     def __str__(self) -> str:
-        effect = describe_effect({"status": "ok", "effect": self.effect, **self._ends})
+        line = {"status": "ok", "effect": self.effect, **self._ends}
+        effect = describe_effect(line, self.alternative)
         numbers = [
             f"p = {describe_p(self.p_value)}",
             f"statistic {self.statistic:.3g}",
@@ -93,7 +96,7 @@ class Independence:
     def to_dict(self) -> dict[str, object]:
         """Return everything but the results as values that json can hold."""
         names = ("method", "statistic", "p_value", "effect", "effect_kind", "robustness",
-                 "verdict", "n_rows", "alpha")  # fmt: skip
+                 "verdict", "n_rows", "alpha", "alternative")  # fmt: skip
         columns = {role: list(getattr(self, role)) for role in ("x", "y", "given")}
         return {
             **columns,
@@ -219,6 +222,7 @@ def _concluded(columns: Columns, results: Sequence[Result], alpha: float) -> Ind
         n_rows=result.about.n_rows,
         alpha=alpha,
         results=tuple(results),
+        alternative=str(result.about.methods.get(str(effect["method"]), "two-sided")),
     )
 
 

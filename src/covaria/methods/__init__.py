@@ -437,3 +437,10 @@ def _valid_loco(validity: str) -> Method:
     if validity == "signed_root":
         return replace(plain, factor=2.0, two_sided=True)
     return plain
+
+
+def deciding(methods: Sequence[AnyMethod]) -> str:
+    """Return the name of the test that decides: a combination, else the first test."""
+    tests = [m for m in methods if isinstance(m, (Method, Combination))]
+    both = [m.name for m in tests if isinstance(m, Combination)]
+    return both[0] if both else tests[0].name if tests else ""

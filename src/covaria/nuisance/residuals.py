@@ -267,7 +267,8 @@ def fit_residuals(plan: Plan) -> Residuals:
         raise InputError("fit_residuals takes a plan, such as covaria.prepare(X, y).plan(0).")
     ledger = plan.ledger or Ledger()
     with ledger.stage("choose learners"):
-        if isinstance(plan.learner, Auto) and (plan.full is None or plan.needs - OF_FULL_MODEL):
+        wants = plan.full is None or plan.needs - OF_FULL_MODEL
+        if isinstance(plan.learner, Auto) and plan.choices is None and wants:
             if _has_own_functions(plan):
                 plan = replace(plan, needs=plan.needs | PRODUCT)
             from covaria.nuisance.auto import choose_learners

@@ -60,8 +60,7 @@ class Evidence:
 
     def __init__(self, figure: str, found: Results, praised: str = "") -> None:
         self.figure = figure
-        self.runs = found.runs.replace({"method": LAZY})
-        self.features = found.features.replace({"method": LAZY})
+        self.runs, self.features = _named_alike(found.runs), _named_alike(found.features)
         self.claims: list[Claim] = []
         self._praised = praised
         self._section, self._quote, self._count = "", "", 0
@@ -416,11 +415,20 @@ def _slope(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float
     return slope, float(np.sqrt(left @ left / (len(y) - 2) / (x @ x)))
 
 
+def _named_alike(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with one name for Lazy-VI, and the first word of each learner."""
+    if "learner" not in table:
+        return table
+    words = {name: str(name).split("(")[0] for name in table["learner"].unique()}
+    return table.assign(
+        method=table["method"].replace(LAZY), word=table["learner"].map(words)
+    )  # fmt: skip
+
+
 def _part(table: pd.DataFrame, where: dict[str, object]) -> pd.DataFrame:
     """Return the rows whose columns have these values; a learner goes by its first word."""
     for name, value in where.items():
-        column = table[name].str.split("(").str[0] if name == "learner" else table[name]
-        table = table[column == value]
+        table = table[table["word" if name == "learner" else name] == value]
     return table
 
 

@@ -12,7 +12,7 @@ from covaria.efficiencies.empirical import is_heavy
 from covaria.errors import listed, plural, short
 from covaria.methods import METHODS, Method
 from covaria.policy import Policy, threshold
-from covaria.results.findings import Finding, note, of_each, texts
+from covaria.results.findings import Finding, note, of_each, ranked, texts
 from covaria.results.result import Result
 
 Array = NDArray[np.float64]
@@ -46,8 +46,8 @@ def all_findings(result: Result) -> list[Finding]:
 
 
 def all_alerts(result: Result) -> list[str]:
-    """Return the sentences of all findings."""
-    return list(texts(all_findings(result)))
+    """Return the sentences of all findings, those that put a verdict in doubt first."""
+    return list(texts(ranked(all_findings(result))))
 
 
 def _small(result: Result) -> Iterable[Finding]:
@@ -115,8 +115,11 @@ def _unused(result: Result) -> Iterable[Finding]:
 
 
 def _collinear(result: Result) -> Iterable[Finding]:
-    """Yield groups of features that explain each other, to be tested as one."""
+    """Yield groups of features that explain each other and were not tested as one."""
+    tested = [set(members) for members in result.groups["features"]]
     for group in collinear_groups(result):
+        if any(set(group) <= members for members in tested):
+            continue
         member = ", ".join(f'"{short(name)}"' for name in group[:5])
         more = ", …" if len(group) > 5 else ""
         yield from of_each(

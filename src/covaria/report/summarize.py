@@ -19,7 +19,14 @@ from covaria.report.facts import (
     VerdictFacts,
 )
 from covaria.report.words import answer, methods_paragraph, references, snippet
-from covaria.results.result import Result, describe_effect, describe_p, is_combination, lines_of
+from covaria.results.result import (
+    CHOSEN,
+    Result,
+    describe_effect,
+    describe_p,
+    is_combination,
+    lines_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +40,8 @@ MOST_COMPARED = 40
 def summarize(result: Result, *, title: str | None = None) -> Facts:
     """Return the facts of a result, in the order a reader wants them."""
     verdicts = _verdicts(result)
-    matter = [row["feature"] for row in verdicts if row["verdict"].startswith("matters")]
+    said = ("matters", CHOSEN)
+    matter = [row["feature"] for row in verdicts if row["verdict"].startswith(said)]
     return {
         "title": title or f"What matters for {result.about.target}",
         "headline": result.headline,

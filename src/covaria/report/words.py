@@ -6,7 +6,8 @@ from covaria.assessment import defaults
 from covaria.errors import plural, short
 from covaria.methods import method_of
 from covaria.results.about import About
-from covaria.results.result import Result
+from covaria.results.grouping import sentences
+from covaria.results.result import Result, describe_p
 from covaria.results.settings import as_python
 
 EFFICIENCY = (
@@ -52,7 +53,7 @@ def joined(words: list[str]) -> str:
 
 
 def answer(result: Result, matter: list[str], most: int = 8) -> str:
-    """Return the answer in two sentences: what matters, and on what ground."""
+    """Return the answer: which sets and features matter, and on what ground."""
     about = result.about
     count = f"{len(matter)} of {plural(len(result.features), 'feature')}"
     names = [short(name, 40) for name in matter[:most]]
@@ -60,7 +61,10 @@ def answer(result: Result, matter: list[str], most: int = 8) -> str:
         names.append(f"{len(matter) - most} more")
     which = f": {joined(names)}" if names else ""
     matters = "matters" if len(matter) == 1 else "matter"
-    return f"{count} {matters} for {short(about.target)}{which}. {_ground(result)}"
+    if about.top is not None:
+        matters = f"chosen (top={about.top}, whatever their p-values)"
+    singles = f"{count} {matters} for {short(about.target)}{which}. {_ground(result)}"
+    return " ".join([*sentences(result.groups, matter, describe_p), singles])
 
 
 def _ground(result: Result) -> str:

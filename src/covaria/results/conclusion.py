@@ -31,11 +31,12 @@ from covaria.inference.tests import (
 )
 from covaria.inference.tests import correlation as correlation_of
 from covaria.learners import Learner, Prefit
-from covaria.methods import AnyMethod, Chooser, Combination, Method
+from covaria.methods import AnyMethod, Chooser, Combination, Method, deciding
 from covaria.methods.choice import Choice
 from covaria.methods.few_rows import steadied
 from covaria.methods.plm import partially_linear
 from covaria.nuisance.fit import COMPILED
+from covaria.nuisance.given import Elsewhere
 from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import describe, known_splits
 from covaria.options.checks import (
@@ -215,6 +216,7 @@ def conclude(
         quality=quality,
         findings=(
             *_findings(fitted[0].data, learner, table, quality, options),
+            *_unstable(table[table["method"] == deciding(methods)], learner, options),
             *_resting_on_few(table, scores, _row_numbers(fitted)),
             *(
                 note(f"{name}: {one.choice.note}")
@@ -690,8 +692,10 @@ def _versions() -> dict[str, str]:
     """Return the versions that the numbers depend on."""
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {"python": platform.python_version()}
-    for name in ("covaria", "numpy", "scipy", "pandas", "scikit-learn", "torch"):
+    import covaria
+
+    found = {"python": platform.python_version(), "covaria": covaria.__version__}
+    for name in ("numpy", "scipy", "pandas", "scikit-learn", "torch"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
@@ -737,7 +741,7 @@ def _findings(
     if learner.name in COMPILED:
         yield from (note(text, "slow") for text in numba_notes())
     yield from _failed(table)
-    yield from _of_regressions(quality, data.target)
+    yield from _of_regressions(quality, data.target, learner)
     yield from _undecided(table)
     yield from _against_gcm(table)
 
@@ -790,6 +794,24 @@ def _undecided(table: pd.DataFrame) -> Iterable[Finding]:
     )
 
 
+def _unstable(decided: pd.DataFrame, learner: Learner, options: Options) -> Iterable[Finding]:
+    """Yield which features are so near the line that other folds may decide otherwise."""
+    from scipy.stats import norm
+
+    drawn = isinstance(options.splits, (int, float)) and not isinstance(learner, Elsewhere)
+    if options.top is not None or not drawn:
+        return
+    known = decided[decided["p_value"].notna()]
+    z, line = (norm.isf(np.asarray(p) / 2) for p in (known["p_adjusted"], options.alpha))
+    near = known["feature"][np.abs(z - line) < POLICY.near / np.sqrt(options.repeats)].tolist()
+    yield from of_each(
+        "unstable",
+        near,
+        f"{listed(near)} {'is' if len(near) == 1 else 'are'} so near the line that another seed "
+        f"may decide otherwise. repeats={5 * options.repeats} would steady it.",
+    )
+
+
 def _failed(table: pd.DataFrame) -> Iterable[Finding]:
     """Yield which fits failed, and why."""
     silent = _silent(table)
@@ -807,7 +829,7 @@ def _failed(table: pd.DataFrame) -> Iterable[Finding]:
         )
 
 
-def _of_regressions(quality: pd.DataFrame, target: str) -> Iterable[Finding]:
+def _of_regressions(quality: pd.DataFrame, target: str, learner: Learner) -> Iterable[Finding]:
     """Yield what the regressions' quality says of the tests."""
     full = quality.loc[quality["regression"] == "y given all", "r2"].tolist()
     if full and full[0] <= 0:
@@ -826,12 +848,13 @@ def _of_regressions(quality: pd.DataFrame, target: str) -> Iterable[Finding]:
         taken["r2"].tolist(),
     )
     poor = quality[quality["kind"] == POORLY]
+    better = "Use" if learner.name == "auto" else "Use learner='auto',"
     names = poor["feature"].tolist()
     yield from of_each(
         POORLY,
         names,
         f"The regressions of {listed(names)} are poor: their p-values may be too small. "
-        "Use learner='auto', more rows, or a learner that fits these better.",
+        f"{better} more rows, or a learner that fits these better.",
         poor["bias"].tolist(),
     )
 

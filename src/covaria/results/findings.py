@@ -30,6 +30,7 @@ KINDS = {
     "determined": Kind("the other features determine one almost fully"),
     "poor_regression": Kind("a nuisance regression leaves something undone", True),
     "cannot_tell": Kind("what both regressions miss in common may explain a finding"),
+    "unstable": Kind("a p-value so near the line that another seed may decide otherwise"),
     "not_a_mean": Kind("the learner does not predict the mean", True),
     "not_seen_by_gcm": Kind("another test finds a feature that GCM does not"),
     "few_rows": Kind("a result rests on few rows", True),
@@ -50,10 +51,13 @@ class FindingPolicy(Policy):
 
     few_rows   effective rows, (Σs²)²/Σs⁴ of the scores, below which a finding rests on few
     too_good   R² of y given all features, from which on they may hold the target
+    near       standard deviations between an adjusted p-value and the level, as normal statistics,
+               below which another seed may decide otherwise; less with repeats
     """
 
     few_rows: int = threshold(15, "judgement: so few can be named and looked at one by one")
     too_good: float = threshold(0.99, "convention: noise of less than a tenth of the spread of y")
+    near: float = threshold(0.5, "docs/auto.md: six tables, 500 rows, 4 seeds: 2% of others flip")
 
 
 POLICY = FindingPolicy()
@@ -82,6 +86,15 @@ class Finding:
     def to_dict(self) -> dict[str, object]:
         """Return the record as values that json can hold."""
         return asdict(self)
+
+
+# What is about reading and cleaning a table, not about what its tests say.
+OF_THE_TABLE = frozenset({"note", "slow", "some_features", "identifier", "codes", "near_copies"})
+
+
+def ranked(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings in the order to read them: verdicts in doubt first, cleaning last."""
+    return sorted(findings, key=lambda one: (not one.is_warning, one.kind in OF_THE_TABLE))
 
 
 def note(text: str, kind: str = "note", value: float | None = None) -> Finding:

@@ -43,6 +43,8 @@ PARTS = (
     "format", "about", "alerts", "findings", "table", "quality", "rows", "scores", "residuals",
     "cost", "settings", "groups",
 )  # fmt: skip
+# What the verdict of a feature says that top=… took; smaller shares of an interval are shown as 0.
+CHOSEN, ROUNDING = "among the top", 1e-12
 TEXTS = ("method", "feature", "status")
 NUMBERS = ("estimate", "std_error", "low", "high", "statistic", "p_value", "p_adjusted", "effect")
 
@@ -171,7 +173,9 @@ class Result:
         for line in cast(list[Line], self.table.to_dict(orient="records")):
             by_feature[line["feature"]].append(line)
         lines = sorted(by_feature.values(), key=_clearest)
-        return pd.DataFrame([_verdict(tests, self.about.methods) for tests in lines])
+        return pd.DataFrame(
+            [_verdict(tests, self.about.methods, self.about.top) for tests in lines]
+        )
 
     def __str__(self) -> str:
         lines = [self.headline, "", plain_table(self.verdicts)]
@@ -190,6 +194,12 @@ class Result:
             f"{chosen} of {len(self.features)} features matter for '{short(about.target)}' "
             f"({', '.join(self.methods)}; {correction}, level {about.alpha:g})."
         )
+        if about.top is not None:
+            singles = (
+                f"The {about.top} strongest of {len(self.features)} features for "
+                f"'{short(about.target)}' were chosen ({', '.join(self.methods)}), whatever their "
+                "p-values."
+            )
         names = self.table.loc[self.table["selected"] & decides, "feature"].tolist()
         return " ".join([*sentences(self.groups, names, describe_p), singles])
 
@@ -444,6 +454,7 @@ def describe_effect(line: Mapping[str, Any], alternative: str = "two-sided") -> 
     effect, low, high = line["effect"], line["effect_low"], line["effect_high"]
     if _is_empty(low):
         return f"{effect:.3g}"
+    effect = 0.0 if abs(effect) < ROUNDING * abs(high - low) else effect
     if alternative == "greater":
         return f"{effect:.3g} (≥ {low:.3g})"
     if alternative == "less":
@@ -472,7 +483,7 @@ def _clearest(tests: list[Line]) -> tuple[float, float]:
     return min(p_values, default=0.0), -max(abs(test["statistic"]) for test in tests)
 
 
-def _verdict(tests: list[Line], sides: Mapping[str, str]) -> dict[str, object]:
+def _verdict(tests: list[Line], sides: Mapping[str, str], top: int | None) -> dict[str, object]:
     """Return what the tests say of one feature, in a row for people."""
     row: dict[str, object] = {"feature": tests[0]["feature"]}
     for test in tests:
@@ -480,7 +491,10 @@ def _verdict(tests: list[Line], sides: Mapping[str, str]) -> dict[str, object]:
             row[test["method"]] = describe_effect(test, sides.get(test["method"], ""))
         if not isnan(test["p_value"]):
             row[f"{test['method']} p"] = describe_p(test["p_adjusted"])
-    return {**row, "verdict": _in_words(tests)}
+    words = _in_words(tests)
+    if top is not None and words.startswith("matters"):
+        words = words.replace("matters", f"{CHOSEN} {top}")  # whatever its p-value
+    return {**row, "verdict": words}
 
 
 def _in_words(tests: list[Line]) -> str:

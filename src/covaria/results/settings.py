@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covaria import learners
-from covaria.learners import LEARNERS, Learner, from_settings
+from covaria.learners import LEARNERS, Learner, Prefit, from_settings
 from covaria.results.packing import pack, unpack
 
 # How a value that json has no form for is kept.
-LEARNER, ARRAY, WORDS = "learner", "array", "words"
+LEARNER, ARRAY, WORDS, IMPORTS = "learner", "array", "words", "imports"
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Unstored:
     """What stood for a setting that a file cannot keep, such as an object of another library."""
 
     words: str
+    imports: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return self.words
@@ -31,7 +32,7 @@ def to_stored(value: object) -> object:
     """Return a setting as json can hold it."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if isinstance(value, Learner) and value.name in LEARNERS:
+    if isinstance(value, Learner) and value.name in LEARNERS and not isinstance(value, Prefit):
         return {LEARNER: value.settings()}
     if isinstance(value, Mapping):
         return {"mapping": [[to_stored(key), to_stored(one)] for key, one in value.items()]}
@@ -42,7 +43,7 @@ def to_stored(value: object) -> object:
         return {ARRAY: pack(array)}
     if array is not None:
         return [str(one) for one in array.tolist()]
-    return {WORDS: repr(value)}
+    return {WORDS: _written("", value), IMPORTS: _imports(value)}
 
 
 def from_stored(stored: object) -> object:
@@ -57,7 +58,7 @@ def from_stored(stored: object) -> object:
         return unpack(stored[ARRAY])
     if "mapping" in stored:
         return {from_stored(key): from_stored(one) for key, one in stored["mapping"]}
-    return Unstored(str(stored[WORDS]))
+    return Unstored(str(stored[WORDS]), tuple(map(str, stored.get(IMPORTS, ()))))
 
 
 def _as_array(value: object) -> NDArray[np.generic] | None:
@@ -70,7 +71,10 @@ def _as_array(value: object) -> NDArray[np.generic] | None:
 
 
 def as_python(settings: Mapping[str, object], usual: Mapping[str, object]) -> str:
-    """Return Python that asks for the same again; long arrays go by the name of their setting."""
+    """Return Python that asks for the same again; long arrays go by the name of their setting.
+
+    A prefit model goes by the name of `model`.
+    """
     given = {
         name: value
         for name, value in settings.items()
@@ -95,12 +99,16 @@ def _written(name: str, value: object) -> str:
         return name
     if _as_array(value) is not None or is_rows:
         return name
+    if isinstance(value, Prefit):  # no text holds what it has learned
+        value = replace(value, given=Unstored("model"))
     return " ".join(repr(value).split())
 
 
 def _imports(value: object) -> list[str]:
     """Return what has to be imported before a value's own text can be run."""
     found = []
+    if isinstance(value, Unstored):
+        return list(value.imports)
     if isinstance(value, Learner):
         own = [kind for kind in vars(learners) if f"{kind}(" in repr(value) and kind[0].isupper()]
         found += [f"from covaria.learners import {kind}" for kind in own]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from covaria.assessment import WITHOUT_CHECKS, Job, prepare
 from covaria.errors import InputError, short, text_of
 from covaria.execution.progress import watched
-from covaria.learners import Learner, get_learner
+from covaria.learners import Learner, Prefit, get_learner
 from covaria.nuisance.plan import Plan, Progress
 from covaria.nuisance.residuals import fit_residuals
 from covaria.nuisance.splits import Fold
@@ -111,6 +111,11 @@ def refit(
         )
     runs: list[_Run] = []
     named = name_learners([learner] if learners is None else learners)
+    if any(isinstance(one, Prefit) for one in named.values()):
+        raise InputError(
+            "refit fits learners on what was selected, and a prefit model is not fitted again. "
+            "Give the estimator itself."
+        )
     total = len(named) * seeds * folds
     with watched(progress) as heard:
         for name, one in named.items():

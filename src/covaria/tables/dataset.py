@@ -136,15 +136,7 @@ class Dataset:
         missing_target = one_of("missing_target", missing_target, MISSING_TARGET)
         table, problems = columns_of(X), Problems()
         target = text_of(y) if isinstance(y, str) else _name_of(y)
-        for name, given in {
-            "sample_weight": sample_weight,
-            "clusters": clusters,
-            "event": event,
-        }.items():
-            if isinstance(given, str) and isinstance(y, str) and given == y:
-                raise InputError(f"{name}='{short(y)}' is the target. Name another column.")
-        if y is None:
-            raise InputError("There is no target. Give y, or the name of a column of X as y.")
+        _check_target(y, sample_weight=sample_weight, clusters=clusters, event=event)
         cure = f"; mend column '{short(sample_weight)}'" if isinstance(sample_weight, str) else ""
         what = {f"The target '{short(target)}'": y, "sample_weight": sample_weight,
                 "clusters": clusters, "event": event}  # fmt: skip
@@ -152,27 +144,20 @@ class Dataset:
         beside = _beside(problems, X, table, what, drop=missing_target == "drop")
         table, n_rows = beside.table, beside.n_rows
         read_y = problems.of(_target, target, beside.y, n_rows, task) if beside.y else None
-        encoded = {
-            name: problems.of(_encode, name, values) or NOTHING for name, values in table.items()
-        }
+        encoded = {n: problems.of(_encode, n, values) or NOTHING for n, values in table.items()}
         parts = problems.of(_grouped, encoded, groups)
         weights = problems.of(_weights, beside.weights, n_rows, cure)
         own, n_copies = problems.of(_clusters, beside.clusters, n_rows), 0
         problems.settle()
         assert read_y is not None
         assert parts is not None
-        (codes, classes), frame = read_y, None
+        codes, classes = read_y
         X_columns, holes, features = _laid_out(parts, n_rows)
         oversampled: tuple[str, ...] = ()
         if copies and clusters is None:
-            cells = [c.values for c in table.values()]
-            own = _copies(cells, codes, bool(classes))
+            own, oversampled = _repeated([c.values for c in table.values()], codes, classes)
             n_copies = 0 if own is None else n_rows - int(own.max()) - 1
-            if own is None and classes:
-                oversampled = tuple(_note_of_oversampling(cells, codes, classes))
-        if keep_frame:
-            frame = _frame(X, list(table), features, groups)
-            frame = frame if beside.kept is None else frame.at_rows(beside.kept)
+        frame = _frame(X, list(table), features, groups, beside.kept) if keep_frame else None
         data = cls(
             X=X_columns,
             y=codes,
@@ -424,10 +409,21 @@ def _frame(
     names: list[str],
     features: tuple[Feature, ...],
     groups: Mapping[str, Sequence[str]],
+    kept: Rows | None,
 ) -> Frame:
     """Return these columns of the table as they came, and which each feature owns."""
     owned = {f.name: tuple(groups.get(f.name, [f.name])) for f in features}
-    return Frame(frame_of(X)[names], owned, tuple(names), not has_columns(X))
+    frame = Frame(frame_of(X)[names], owned, tuple(names), not has_columns(X))
+    return frame if kept is None else frame.at_rows(kept)
+
+
+def _check_target(y: object, **others: object) -> None:
+    """Raise where there is no target, or where another option names the same column."""
+    for name, given in others.items():
+        if isinstance(given, str) and isinstance(y, str) and given == y:
+            raise InputError(f"{name}='{short(y)}' is the target. Name another column.")
+    if y is None:
+        raise InputError("There is no target. Give y, or the name of a column of X as y.")
 
 
 def _name_of(y: object) -> str:
@@ -820,6 +816,16 @@ def _clusters(given: object, n_rows: int) -> Rows | None:
             f"clusters has {plural(len(distinct), 'cluster')}; at least {MIN_CLUSTERS} are needed."
         )
     return codes.astype(np.intp)
+
+
+def _repeated(
+    columns: list[NDArray[np.generic]], y: Array, classes: Sequence[str]
+) -> tuple[Rows | None, tuple[str, ...]]:
+    """Return a cluster for each row and its copies, or what to say of a class of many repeats."""
+    own = _copies(columns, y, bool(classes))
+    if own is not None or not classes:
+        return own, ()
+    return None, tuple(_note_of_oversampling(columns, y, classes))
 
 
 def _copies(columns: list[NDArray[np.generic]], y: Array, has_classes: bool) -> Rows | None:
