@@ -50,10 +50,12 @@ def prose_of(path):
 
 
 def anchors_of(path):
-    """Return the anchors of a page's headings, as GitHub and myst make them."""
+    """Return the anchors of a page's headings, as GitHub and myst make them, and myst's labels."""
+    labels = set(re.findall(r"^\((\S+)\)=$", path.read_text(encoding="utf-8"), flags=re.M))
     found = re.findall(r"^#{1,6} +(.*)$", prose_of(path), flags=re.M)
     plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in found)
-    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in plain}
+    kept = (re.sub(r"[^\w\- ]", "", heading.strip().lower()) for heading in plain)
+    return labels | {heading.replace(" ", "-") for heading in kept}
 
 
 @pytest.fixture(scope="module")
