@@ -178,8 +178,10 @@ def with_parameters():
     return [(name, thing) for name, thing in named if documented(thing)]
 
 
-@pytest.mark.parametrize(("name", "thing"), with_parameters(), ids=lambda value: str(value)[:30])
-def test_the_reference_has_the_parameters_one_by_one(name, thing):
+@pytest.mark.parametrize(
+    "thing", [pytest.param(thing, id=name) for name, thing in with_parameters()]
+)
+def test_the_reference_has_the_parameters_one_by_one(thing):
     expected = [p for p in inspect.signature(thing).parameters if p != "self"]
     entries = [entry for entry in documented(thing) if entry[0].islower() or entry == "X"]
     # Sentences may follow the entries; an entry is one word.
