@@ -25,7 +25,8 @@ html_theme = "furo"
 html_title = f"covaria {version}"
 html_show_sourcelink = False
 html_copy_source = False
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_js_files = ["versions.js"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 html_math_renderer = "mathml"
@@ -40,6 +41,8 @@ smartquotes = False
 
 LISTED = {
     "index", "start", "choose", "guarantees", "report", "cli", "api", "architecture", "references",
+    "tutorial", "compared", "from_r", "from_shap", "from_permutation_importance", "from_doubleml",
+    "dependencies", "reliability",
 }  # fmt: skip
 
 

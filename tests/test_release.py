@@ -86,3 +86,41 @@ def test_a_stamp_writes_urls_and_links_that_stand_alone(tmp_path):
 @pytest.mark.parametrize("name", ["SECURITY.md", "CODE_OF_CONDUCT.md", "CITATION.cff"])
 def test_pages_for_people_have_no_gap_left_to_fill_in(name):
     assert not re.search(r"TODO|FIXME|<[a-z -]+>|\[insert|example\.com", text_of(name))
+
+
+def test_pre_commit_does_what_make_lint_does():
+    recipe = text_of("Makefile").partition("\nlint: .venv/dev\n")[2].partition("\n\n")[0]
+    steps = [line.strip().replace("$(BIN)", ".venv/bin") for line in recipe.splitlines()]
+    entries = re.findall(r"^ +entry: (.+)$", text_of(".pre-commit-config.yaml"), flags=re.M)
+    assert entries == steps
+
+
+def test_the_workflow_tries_three_systems_and_every_python_that_is_promised():
+    workflow = text_of(".github/workflows/tests.yml")
+    for system in ("ubuntu", "macos", "windows"):
+        assert f"{system}-latest" in workflow
+    for minor in tool("matrix").MINORS:
+        assert f'"3.{minor}"' in workflow
+
+
+def test_the_docs_lead_to_their_newest_version(tmp_path):
+    for name in ("latest", "v1.2.0", "v1.10.0", "not a version"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").touch()
+    versions = tool("versions")
+    assert versions.versions(tmp_path) == ["latest", "v1.10.0", "v1.2.0"]
+    versions.write(tmp_path)
+    assert "url=v1.10.0/" in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_proof_that_gives_no_figure_or_leaves_by_one_does_not_hold(monkeypatch):
+    prove = tool("prove")
+    said = {
+        "good": "echo 7 passed in 1s",
+        "none": "echo hello",
+        "bad": "echo 7 passed in 1s; false",
+    }
+    parts = {name: prove.Part("", text, text, prove.tests) for name, text in said.items()}
+    monkeypatch.setattr(prove, "PARTS", parts)
+    held = {name: prove.proved(name, large=False)["held"] for name in said}
+    assert held == {"good": "yes", "none": "no", "bad": "no"}

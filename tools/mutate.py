@@ -87,6 +87,11 @@ SAME = {
         "tests: _noncentrality: statistic > 10000.0 -> statistic > 10001.0",
         "tests: _noncentrality: statistic > 10000.0 -> statistic > 9999.0",
     ),
+    "blocks of another size hold the same numbers": (
+        "resampling: _all_rows: 2 ** 20 -> 3 ** 20",
+        "resampling: _all_rows: 2 ** 20 -> 2 ** 21",
+        "resampling: _all_rows: 2 ** 20 -> 2 ** 19",
+    ),
     "the root lies well inside its bracket": (
         "tests: _noncentrality: np.sqrt(statistic) + 10 -> np.sqrt(statistic) + 11",
         "tests: _noncentrality: np.sqrt(statistic) + 10 -> np.sqrt(statistic) + 9",

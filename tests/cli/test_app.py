@@ -433,7 +433,7 @@ def test_a_reader_that_is_not_installed_leaves_with_4(covaria, tmp_path, monkeyp
     hide(monkeypatch, "pyarrow", "polars")
     code, _, err = covaria("assess", tmp_path / "t.parquet", "--target", "y")
     assert code == cli.MISSING_EXTRA
-    assert_one_sentence(err, "pip install 'covaria[polars]'")
+    assert_one_sentence(err, "pip install 'covaria[parquet]'")
 
 
 @pytest.mark.parametrize("option", ["--out", "--report"])

@@ -394,3 +394,14 @@ def test_a_form_that_no_order_changes_has_a_p_value_of_one():
     x = np.ones((20, 2)) * [[1.0, 2.0]]
     y = np.random.default_rng(0).normal(size=(20, 1))
     assert resampling._form_p(x, y, shuffles(np.zeros(20, int))) == pytest.approx(1.0)
+
+
+def test_a_form_of_nothing_is_not_made_surer():
+    # Its p-value is above .99, so that its χ² would have to grow.
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(40, 2)), rng.normal(size=(40, 1))
+    y -= x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    scores = rng.normal(size=40)
+    scores += 1e-6 - scores.mean()
+    shuffles = Shuffles(np.zeros(40, dtype=int), lambda: np.random.default_rng(0))
+    assert form_factor(x - x.mean(axis=0), y - y.mean(), scores, 2, shuffles) == 1.0

@@ -480,3 +480,10 @@ def test_repeats_of_opposite_signs_cancel():
 
     assert combine_repeats([at(2.0), at(-2.0)]).p_value[0] == pytest.approx(1.0)
     assert combine_repeats([at(3.0), at(-1.0)]).p_value[0] == pytest.approx(2 * norm.sf(1.0))
+
+
+def test_clusters_of_unlike_size_keep_their_freedom_where_none_has_a_tenth_of_the_rows():
+    of = np.repeat(np.arange(30), np.arange(1, 31) ** 2)  # the largest has .095, 17 are effective
+    assert freedom_of(of) == 29
+    of = np.repeat(np.arange(25), np.arange(1, 26) ** 2)  # .113, and 14 are effective
+    assert freedom_of(of) == pytest.approx(5525**2 / 2153645 - 1)

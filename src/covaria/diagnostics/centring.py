@@ -41,7 +41,7 @@ class CentringPolicy(Policy):
     level: float = threshold(0.001, "convention: one run of a thousand")
     far: float = threshold(0.1, MEASURED)
     shift: float = threshold(0.5, MEASURED)
-    together: float = threshold(0.3, "a normal test of 5% shifted by as much rejects 6%")
+    together: float = threshold(0.3, "formula: a normal test of 5% shifted by as much rejects 6%")
 
 
 POLICY = CentringPolicy()

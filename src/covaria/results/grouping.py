@@ -179,7 +179,7 @@ def seen_by_lines(data: Dataset) -> Callable[[Node], bool]:
         part = np.linalg.pinv(inverse[np.ix_(own, own)], hermitian=True)
         explained = float((slopes[own] * (part @ slopes[own])).sum())
         sure = chi2.isf(POLICY.seen, len(own) * max(1, data.n_classes - 1))
-        return free <= 0 or explained * free >= sure * left
+        return bool(free <= 0 or explained * free >= sure * left)
 
     return sees
 
