@@ -298,7 +298,9 @@ def _check_fitted(result: Result, learner: Learner, tests: Sequence[str]) -> Non
 
 def _silent(table: pd.DataFrame) -> dict[str, str]:
     """Return the methods that failed for every feature that varies, with the first reason."""
-    found = {}
+    found: dict[str, str] = {}
+    if not _has_failed(table):  # as most have not, and groups take their time
+        return found
     for method, rows in table.groupby("method", sort=False):
         every = [Status.of(cell) for cell in rows["status"].tolist()]
         varying = [status for status in every if status.outcome is not Outcome.CONSTANT]
@@ -812,8 +814,14 @@ def _unstable(decided: pd.DataFrame, learner: Learner, options: Options) -> Iter
     )
 
 
+def _has_failed(table: pd.DataFrame) -> bool:
+    return any(map(has_failed, table["status"].tolist()))
+
+
 def _failed(table: pd.DataFrame) -> Iterable[Finding]:
     """Yield which fits failed, and why."""
+    if not _has_failed(table):
+        return
     silent = _silent(table)
     for method, reason in silent.items():
         yield note(
@@ -926,7 +934,8 @@ def _against_gcm(table: pd.DataFrame) -> Iterable[Finding]:
     LOCO also gains where a feature only spares the learner the work of getting the same from the
     rest: its two models need not be equally good, as a product of leftovers allows for.
     """
-    loco, gcm, pcm = (_answers(table).get(name, {}) for name in ("loco", "gcm", "pcm"))
+    answers = _answers(table)
+    loco, gcm, pcm = (answers.get(name, {}) for name in ("loco", "gcm", "pcm"))
     unseen = [feature for feature in loco if loco[feature] and gcm.get(feature) is False]
     even = "the effect may be even (such as x²) or joint"
     untold = [f for f in unseen if f not in pcm]

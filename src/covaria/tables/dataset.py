@@ -502,7 +502,7 @@ def _target(name: str, y: object, n_rows: int, task: str) -> tuple[Array, tuple[
     """Return y as numbers, or as class codes with the class names."""
     what = f"The target '{short(name)}'"
     raw = vector(what, y, n_rows)
-    gone = [at for at, value in enumerate(raw.values) if is_gap(value)]
+    gone = _gaps(raw.values)
     if gone:
         raise InputError(
             f"{what} is missing in {plural(len(gone), 'row')} (the first is row {gone[0] + 1}). "
@@ -536,6 +536,13 @@ def _mean_ranks(what: str, raw: Column, distinct: NDArray[np.generic]) -> Array:
     codes = np.array([place[value] for value in raw.values.tolist()], dtype=np.intp)
     counts = np.bincount(codes, minlength=len(place))
     return np.asarray((np.cumsum(counts) - counts / 2)[codes] / len(codes))
+
+
+def _gaps(values: NDArray[np.generic]) -> list[int]:
+    """Return which rows have no value."""
+    if np.issubdtype(values.dtype, np.floating):
+        return [int(at) for at in np.flatnonzero(np.isnan(values))]
+    return [at for at, value in enumerate(values) if is_gap(value)]
 
 
 def _class_codes(
