@@ -67,6 +67,8 @@ if TYPE_CHECKING:
 BASELINE_FOLDS, BASELINE_ROUNDS = 5, 2
 # For runs whose diagnostics nobody would see: on parts of the rows, in pipelines and studies.
 WITHOUT_CHECKS: dict[str, Any] = {"check": False}
+# What tests several targets at once. Sums of PCM's products over targets rejected .12 of nulls.
+SEVERAL_METHODS = ("gcm", "loco")
 # What is no part of `Result.settings`: the table, and what changes no answer.
 NOT_SETTINGS = ("X", "y", "n_jobs", "progress")
 
@@ -569,6 +571,8 @@ def prepare(
         options = options.as_in_the_paper()
     if isinstance(chosen_learner, Prefit) and isinstance(methods, str) and methods == "default":
         methods = PREFIT_METHODS
+    if data.outputs is not None and _is_default(methods):
+        methods = SEVERAL_METHODS
     chosen = get_methods(
         methods,
         validity=options.validity,
@@ -706,8 +710,8 @@ def _check_several(job: Job) -> None:
     lonely = {
         "effect": job.options.effect, "loss": job.data.rule, "predictions": job.given,
         "a prefit model": isinstance(job.learner, Prefit),
-        **{m.name: isinstance(m, Chooser) or bool(m.learners)
-           for m in job.methods if not isinstance(m, Combination)},
+        **{m.name: isinstance(m, (Chooser, Combination)) or bool(m.learners) or m.name == "pcm"
+           for m in job.methods},
     }  # fmt: skip
     for what, is_asked in lonely.items():
         if is_asked:

@@ -631,7 +631,7 @@ def test_a_loss_events_several_targets_and_a_margin_are_asked_for_by_name(covari
         ("--target", "price", "--drop", "seen", "--loss", "absolute"): {"gcm", "pcm", "loco"},
         ("--target", "price", "--drop", "seen", "--loss", "pinball(0.5)"): {"gcm", "pcm", "loco"},
         ("--target", "price", "--event", "seen"): {"gcm", "pcm"},
-        ("--target", "price,lat", "--drop", "seen"): {"gcm", "pcm"},
+        ("--target", "price,lat", "--drop", "seen"): {"gcm", "loco"},
         ("--target", "seen", "--task", "ordinal", "--margin", "0.2"): {"gcm", "pcm"},
     }
     for words, methods in asked.items():
