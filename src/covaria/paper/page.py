@@ -141,13 +141,16 @@ def _figure(name: str, made: Made_, figure: Figure, pictures: str) -> Iterator[s
 
 def _runs(mode: str, made: Made, figure: Figure) -> str:
     """Return how many runs a column of a figure has, and what that makes of it."""
-    many = plural(made.runs, "repeat")
     how = MODE_NAMES[mode] if figure.modes else "every mode"
     if not _is_short(figure, made):
-        return f"{how}: {many}"
+        return f"{how}: {plural(made.runs, 'repeat')}"
     full = max(STUDIES[study].repeats for study in figure.studies)
-    kind = "a smoke test" if made.runs < SMOKE else QUICK
-    return f"{how}: {many} of the {full} at least in each cell — {kind}, not the full study"
+    parts = made.by_learner or {"": made.runs}
+    few = [
+        f"{name or 'all'} {many} ({'a smoke test' if many < SMOKE else QUICK})".strip()
+        if many < full else f"{name} {many}" for name, many in parts.items()
+    ]  # fmt: skip
+    return f"{how}: of the study's {full} repeats {', '.join(few)}, not the full study"
 
 
 def _sentences(own: Mapping[str, Made], moded: bool) -> Iterator[str]:
