@@ -128,7 +128,9 @@ def _figure(name: str, made: Made_, figure: Figure, pictures: str) -> Iterator[s
     own = {mode: of[name] for mode, of in made.items() if name in of}
     yield from (f"({name})=", f"## {name}: {figure.about}", "")
     if pictures and next(iter(own.values())).draw is not None:
-        yield from (f"![{figure.about}]({pictures}/{name}.svg)", "", f"*{figure.caption}*", "")
+        drawn = f" Drawn: {MODE_NAMES[next(iter(own))]}." if figure.modes else ""
+        yield from (f"![{figure.about}]({pictures}/{name}.svg)", "")
+        yield from (f"*{figure.caption}{drawn}*", "")
     if name.startswith("table"):
         yield from _two_by_three(name, own)
     yield from (f"- {_runs(mode, one, figure)}" for mode, one in own.items())
