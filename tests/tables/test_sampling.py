@@ -197,3 +197,9 @@ def test_the_command_draws_rows(frame, tmp_path, ending, monkeypatch, capsys):
     assert leaving.value.code in (0, None)
     assert "a random sample of 200 was read" in said
     assert "200 rows" in said
+
+
+def test_a_lazy_table_without_columns_is_one_sentence():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(InputError, match="No features are left"):
+        covaria.assess(polars.DataFrame().lazy(), "y")
