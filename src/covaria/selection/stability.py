@@ -16,7 +16,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from covaria.execution.processes import Processes
 from covaria.execution.progress import watched
 from covaria.execution.threads import one_thread
 from covaria.nuisance.plan import Progress
-from covaria.nuisance.splits import Fold, by_appearance, make_splits
+from covaria.nuisance.splits import Fold, by_appearance, can_be_redrawn, make_splits
 from covaria.options.checks import one_of, plain, reporter, shown, whole
 from covaria.options.familiar import unknown_option
 from covaria.randomness import seed_of, stream
@@ -235,7 +234,7 @@ def check_options(
 
 def check_splits(splits: object) -> None:
     """Raise a sentence where splits hold for the whole table only."""
-    if not (isinstance(splits, (str, Real)) or hasattr(splits, "split") or splits is None):
+    if splits is not None and not can_be_redrawn(splits):
         raise InputError(
             "splits as lists of row numbers fit the whole table only. Use a number of folds, a "
             "share, 'none' or a scikit-learn splitter."
