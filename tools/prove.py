@@ -61,6 +61,8 @@ def _tests(promise: str, small: str, large: str = "") -> Part:
     return Part(promise, f"{PYTEST} {small}", f"{PYTEST} {large or small}", tests)
 
 
+# Of this environment, wherever pip-audit itself is installed.
+AUDIT = "pip-audit --path $(python -c 'import sysconfig; print(sysconfig.get_path(\"purelib\"))')"
 BROKE = r"(?m)^(?:tables|files) \d+:"
 PARTS = {
     "fuzz": Part(
@@ -114,8 +116,7 @@ PARTS = {
         lambda said: f"{len(re.findall('>> Issue', said))} issues of medium or high severity",
     ),
     "audit": Part(
-        "no dependency with a known hole", "pip-audit --skip-editable",
-        "pip-audit --skip-editable",
+        "no dependency with a known hole", AUDIT, AUDIT,
         last(r"No known vulnerabilities found|Found \d+ known vulnerabilit[^\n]*"),
     ),
 }  # fmt: skip

@@ -33,10 +33,12 @@ from covaria.nuisance.given import Elsewhere, Given
 from covaria.nuisance.memory import Memory
 from covaria.nuisance.plan import Choices, Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
+from covaria.nuisance.several import fit_all
 from covaria.nuisance.splits import can_be_redrawn, make_splits
 from covaria.options.checks import jobs, plain, plain_all, reporter, truth
 from covaria.options.familiar import knows_its_options
 from covaria.results.conclusion import Chosen, Options, conclude, select_without_test
+from covaria.results.equivalence import with_negligible
 from covaria.results.grouping import (
     MOST_COLUMNS,
     Node,
@@ -53,14 +55,19 @@ from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features, named_groups
 from covaria.tables.encoding import encoded
 from covaria.tables.formulas import Formula, is_formula, read_formula
+from covaria.tables.losses import Pinball, read_loss
 from covaria.tables.reading import aligned
 from covaria.tables.sampling import at_hand
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# The baseline hazard is that of hazard ratios of as many folds' models, taken as often.
+BASELINE_FOLDS, BASELINE_ROUNDS = 5, 2
 # For runs whose diagnostics nobody would see: on parts of the rows, in pipelines and studies.
 WITHOUT_CHECKS: dict[str, Any] = {"check": False}
+# What tests several targets at once. Sums of PCM's products over targets rejected .12 of nulls.
+SEVERAL_METHODS = ("gcm", "loco")
 # What is no part of `Result.settings`: the table, and what changes no answer.
 NOT_SETTINGS = ("X", "y", "n_jobs", "progress")
 
@@ -78,7 +85,9 @@ def assess(
     features: Sequence[str] | None = None,
     sample_weight: object = None,
     clusters: object = None,
+    event: object = None,
     task: str = "auto",
+    loss: object = None,
     missing_target: str = "refuse",
     rows: int | None = None,
     alternative: str | None = None,
@@ -92,6 +101,7 @@ def assess(
     check: bool = True,
     extrapolate: str | bool = "auto",
     effect: str | None = None,
+    margin: float | None = None,
     predictions: Mapping[str, object] | None = None,
     shared_randomness: bool | None = None,
     seed: int = 0,
@@ -108,7 +118,8 @@ def assess(
         relation, of which as many rows are drawn as memory allows. Or a formula, with its table as
         y, "price ~ rooms + C(kind) | city": what stands behind | is given, not tested.
     y
-        The target: an array, or the name of its column in X.
+        The target: an array, or the name of its column in X. A list of names, or a table of
+        numbers, is several targets: each feature is tested for all of them at once.
     learner
         "auto" chooses the best of several for y and for each feature, by cross-validation. Or a
         name (`covaria.learners.LEARNERS`), a learner value such as `Boosting(trees=200)`, or any
@@ -137,8 +148,19 @@ def assess(
         Which rows belong together: an array, or the name of a column of X. Rows of a cluster stay
         in one fold and may depend on each other. Without it copies of a row are a cluster;
         range(len(y)) counts every row by itself.
+    event
+        An array or the name of a column: 1 where the event was seen and 0 where the row was
+        censored. y is the time then; GCM and PCM take martingale residuals, and gains are those of
+        the partial likelihood.
     task
         "auto": text, booleans and two-valued targets are classes, other numbers are numbers.
+        "ordinal": numbers, or an ordered category, count by their mean rank.
+    loss
+        What the gains of LOCO, dropout, permutation and CPI are measured by: "poisson" (counts),
+        "gamma" (positive numbers), "absolute", "pinball(0.9)", the name of a scikit-learn scorer,
+        a scorer, or a function of (y, prediction) that returns a number a row. None: squared error,
+        for classes log-loss. With a loss LOCO is among the default methods. With "pinball(0.9)" all
+        tests are of that quantile of y.
     missing_target
         "drop" leaves out rows without a target, with a note; "refuse" names them.
     rows
@@ -169,6 +191,9 @@ def assess(
     effect
         "plm": the effects of GCM are the coefficients θ in y = θ x_j + g(others), in units of y per
         unit of x_j, with their standard errors in `effect_error`; None: partial correlations.
+    margin
+        0.01: the verdict on features that no test finds, and that provably explain less than 1% of
+        Var(Y), is "negligible" (`covaria.negligible` has the bounds); None: nothing is said of it.
     predictions
         {"y|rest": {"price": array}, "x|rest": {"price": array}, "y|all": array}: out-of-fold
         predictions of every row that were made elsewhere, in the place of a learner. What they name
@@ -225,6 +250,8 @@ class Job:
     asked: tuple[str, ...] | None = None  # the features to test, None for all
     given: Given | None = None  # predictions made elsewhere
     finds_groups: bool = False  # groups="auto"
+    of_y: Learner | None = None  # where y has a learner of its own
+    has_baseline: bool = False  # of times until an event
     memory: Memory | None = field(default=None, compare=False, repr=False)
     chosen: Mapping[str, Chosen] = field(default_factory=dict, compare=False, repr=False)
 
@@ -252,6 +279,7 @@ class Job:
             data=self.encoded,
             learner=self.learner if given is None else given.nuisance,
             full=given,
+            of_y=self.of_y,
             folds=make_splits(self.data, self.options.splits, self.options.seed, repeat),
             needs=frozenset(need for method in self.methods for need in method.needs),
             seed=self.options.seed,
@@ -283,10 +311,28 @@ class Job:
         ledger = Ledger() if spent is None else Ledger(dict(spent.rows))
         with ledger.stage("prepare"):
             ledger.charge("checking the table", "", 0, self.seconds if spent is None else 0.0)
+        if self.data.is_survival and not self.has_baseline:
+            return self._with_baseline(ledger, executor)._run(ledger, progress, executor)
+        return self._run(ledger, progress, executor)
+
+    def _with_baseline(self, ledger: Ledger, executor: Executor | None) -> Job:
+        """Return the job with the baseline hazard that goes with its learner's hazard ratios."""
+        job, needs = self, frozenset({"y_given_all"})
+        for _ in range(BASELINE_ROUNDS):
+            folds = make_splits(job.data, BASELINE_FOLDS, self.options.seed, 0)
+            plan = replace(job.plan(0, None, ledger, executor), folds=folds, needs=needs,
+                           memory=None, purpose="baseline hazard")  # fmt: skip
+            left = fit_residuals(plan)
+            if not left.failures:
+                ratios = job.data.y - left.y_given_all
+                job = replace(job, data=job.data.with_ratios(ratios))
+        return replace(job, has_baseline=True)
+
+    def _run(self, ledger: Ledger, progress: Progress | None, executor: Executor | None) -> Result:
         with ledger.stage("plan"):
             repeats = range(self.options.repeats)
             plans = [self.plan(repeat, progress, ledger, executor) for repeat in repeats]
-        fitted = [fit_residuals(plan) for plan in plans]
+        fitted = [fit_all(plan) for plan in plans]
         return self._finish(plans[0], fitted)
 
     def processes(self) -> Processes:
@@ -306,6 +352,8 @@ class Job:
                 left = leftover(plan, fitted[0]) if checked else None
             with ledger.stage("test and conclude"):
                 result = conclude(fitted, self.learner, self.methods, self.options, chosen, left)
+            if self.options.margin is not None:
+                result = with_negligible(result, self.options.margin)
             if self.finds_groups:
                 with ledger.stage("test groups"):
                     result = replace(result, groups=self._groups(plan, fitted[0], result))
@@ -422,7 +470,7 @@ class Job:
         )  # fmt: skip
         options = replace(self.options, check=False, repeats=1)
         try:
-            found = conclude([fit_residuals(one)], self.learner, get_methods("gcm"), options, {})
+            found = conclude([fit_all(one)], self.learner, get_methods("gcm"), options, {})
         except NothingFitted:
             return 1.0
         p = found.table.loc[found.table["feature"] == one.data.names[first], "p_value"].iloc[0]
@@ -441,7 +489,7 @@ class Job:
         ]  # fmt: skip
         options = replace(self.options, check=False, top=None)
         try:
-            fitted = [fit_residuals(one) for one in plans]
+            fitted = [fit_all(one) for one in plans]
             found = conclude(fitted, self.learner, methods, options, {})
         except NothingFitted:
             return 1.0
@@ -476,7 +524,9 @@ def prepare(
     features: Sequence[str] | None = None,
     sample_weight: object = None,
     clusters: object = None,
+    event: object = None,
     task: str = "auto",
+    loss: object = None,
     missing_target: str = "refuse",
     rows: int | None = None,
     predictions: Mapping[str, object] | None = None,
@@ -487,39 +537,59 @@ def prepare(
     start = time.perf_counter()
     asked = {"learner": learner, "methods": methods, "paper": paper, "groups": groups,
              "features": plain_all(features), "sample_weight": sample_weight,
-             "clusters": clusters, "task": task, "missing_target": missing_target,
-             "rows": rows, "predictions": predictions}  # fmt: skip
+             "clusters": clusters, "event": event, "task": task, "loss": loss,
+             "missing_target": missing_target, "rows": rows,
+             "predictions": predictions}  # fmt: skip
     settings = {name: plain(value) for name, value in (defaults() | asked | choices).items()}
     chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
     finds_groups = isinstance(groups, str) and groups == "auto"
     named = None if finds_groups else cast("Mapping[str, Sequence[str]] | None", groups)
+    rule = read_loss(loss)
+    if event is not None and rule is not None:
+        raise InputError("With event gains are those of the partial likelihood. Leave out loss.")
     formula, X, y = (X, y, None) if is_formula(X) else (None, X, y)
     X, said = at_hand(X, rows, choices.get("seed", 0))
     if formula is not None:
-        asked_for = read_formula(str(formula), X, (sample_weight, clusters))
+        asked_for = read_formula(str(formula), X, (sample_weight, clusters, event))
         X, y, named, features = _by_formula(asked_for, named, features)
     if said:
         splits = choices.get("splits")
-        _check_sampled(y=y, sample_weight=sample_weight, clusters=clusters, predictions=predictions,
-                       splits=None if can_be_redrawn(splits) else splits)  # fmt: skip
+        _check_sampled(
+            y=y, sample_weight=sample_weight, clusters=clusters, event=event,
+            predictions=predictions, splits=None if can_be_redrawn(splits) else splits,
+        )  # fmt: skip
     data = Dataset.from_table(
-        X, y, groups=named, sample_weight=sample_weight, clusters=clusters, task=task,
+        X, y, groups=named, sample_weight=sample_weight, clusters=clusters,
+        event=event, task=task,
         copies=not paper,  # it counted them
         keep_frame=any(wants),
         missing_target=missing_target,
     )  # fmt: skip
+    data = data if rule is None else data.with_loss(rule)
     data = replace(data, notes=(*said, *data.notes))
     options = Options(**choices)
     if paper:
         options = options.as_in_the_paper()
     if isinstance(chosen_learner, Prefit) and isinstance(methods, str) and methods == "default":
         methods = PREFIT_METHODS
+    if data.outputs is not None and _is_default(methods):
+        methods = SEVERAL_METHODS
     chosen = get_methods(
-        methods, validity=options.validity, paper=options.paper, in_sample=options.in_sample
+        methods,
+        validity=options.validity,
+        paper=options.paper,
+        in_sample=options.in_sample,
+        has_loss=rule is not None,
     )
     names = None if features is None else named_features(features, data, named)
-    job = Job(data, chosen_learner, chosen, options, n_jobs, asked=names, finds_groups=finds_groups)
+    of_y = None
+    if isinstance(rule, Pinball) and predictions is None:
+        from covaria.learners.quantiles import of_quantile
+
+        chosen_learner, of_y = of_quantile(chosen_learner, rule.q)
+    job = Job(data, chosen_learner, chosen, options, n_jobs, asked=names, finds_groups=finds_groups,
+              of_y=of_y)  # fmt: skip
     if predictions is not None:
         given = Given.of(_in_order_of(X, predictions), data)
         job = _without_fits(job, given, is_default=_is_default(methods))
@@ -546,11 +616,16 @@ def _by_formula(
 def _check_sampled(**beside: object) -> None:
     """Raise where something beside a table has all of its rows, and the table some."""
     for name, value in beside.items():
-        if value is not None and not isinstance(value, str):
+        if value is not None and not isinstance(value, str) and not _are_names(name, value):
             raise InputError(
                 f"A sample of the table's rows is drawn, and {name} lies beside it. Put it into "
                 "the table and give the name of its column."
             )
+
+
+def _are_names(what: str, value: object) -> bool:
+    """Return whether several targets are named, as columns of the table."""
+    return what == "y" and isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _is_default(methods: object) -> bool:
@@ -629,6 +704,10 @@ def _check_methods(job: Job) -> None:
                 f"{method.name} needs learner='{method.learners[0]}': it linearises a network. "
                 "Use loco with other learners."
             )
+        if job.data.rule is not None:
+            raise InputError(
+                f"{method.name} has squared error alone. Leave out loss, or use loco or dropout."
+            )
         if job.data.classes:
             raise InputError(
                 f"{method.name} is for a target of numbers. For classes use loco or dropout."
@@ -637,11 +716,37 @@ def _check_methods(job: Job) -> None:
         raise InputError("Ask for lazy once: all its settings share one run of the network.")
 
 
+def _check_several(job: Job) -> None:
+    """Raise a sentence where something is of one target alone."""
+    lonely = {
+        "effect": job.options.effect, "loss": job.data.rule, "predictions": job.given,
+        "a prefit model": isinstance(job.learner, Prefit),
+        **{m.name: isinstance(m, (Chooser, Combination)) or bool(m.learners) or m.name == "pcm"
+           for m in job.methods},
+    }  # fmt: skip
+    for what, is_asked in lonely.items():
+        if is_asked:
+            raise InputError(f"{what} is of one target, and there are several. Leave out {what}.")
+
+
 def _check(job: Job) -> None:
     """Raise a sentence where what was asked for cannot be had."""
     data, learner, options = job.data, job.learner, job.options
     learner.check(n_classes=data.n_classes, weighted=data.weights is not None)
     _check_methods(job)
+    if data.is_survival and (isinstance(learner, Prefit) or job.given is not None):
+        raise InputError(
+            "With event models of hazard ratios are fitted here: give a learner, not a prefit "
+            "model or predictions."
+        )
+    if data.outputs is not None:
+        _check_several(job)
+    if options.margin is not None and (data.is_survival or data.outputs is not None):
+        raise InputError("margin is a share of Var(Y) of one target of numbers or classes.")
+    if options.margin is not None and options.in_sample:
+        raise InputError("margin needs held-out rows, as in sample no bound holds. Use splits=5.")
+    if data.is_survival and options.effect:
+        raise InputError(f"effect='{options.effect}' is of a target of numbers, not of times.")
     tests = [method for method in job.methods if isinstance(method, Method)]
     flattered = [method.name.split("(")[0] for method in tests if method.of_one_model]
     if flattered and options.in_sample and not options.paper and not learner.is_linear:

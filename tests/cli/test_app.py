@@ -619,3 +619,32 @@ def test_the_time_left_counts_from_the_first_report(monkeypatch, capsys):
             advance(done, 100)
     said = capsys.readouterr().err
     assert said == "fitting 10/100\nfitting 20/100, about 3 min left\n"
+
+
+def test_a_loss_events_several_targets_and_a_margin_are_asked_for_by_name(covaria, tmp_path):
+    frame = rows(120)
+    frame["seen"] = (np.arange(120) % 3 > 0) * 1
+    frame["price"] -= frame["price"].min()
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    asked = {
+        ("--target", "price", "--drop", "seen", "--loss", "absolute"): {"gcm", "pcm", "loco"},
+        ("--target", "price", "--drop", "seen", "--loss", "pinball(0.5)"): {"gcm", "pcm", "loco"},
+        ("--target", "price", "--event", "seen"): {"gcm", "pcm"},
+        ("--target", "price,lat", "--drop", "seen"): {"gcm", "loco"},
+        ("--target", "seen", "--task", "ordinal", "--margin", "0.2"): {"gcm", "pcm"},
+    }
+    for words, methods in asked.items():
+        code, out, err = covaria("assess", path, *words, "--learner", "linear", "--json")
+        assert code == 0, err
+        assert methods <= set(json.loads(out)["selected"])
+
+
+def test_targets_between_commas_are_columns_each(covaria, tmp_path):
+    path = tmp_path / "t.csv"
+    rows().rename(columns={"price": "a,b"}).to_csv(path, index=False)
+    code, out, _ = covaria("assess", path, "--target", "a,b", "-l", "linear", "--json")
+    assert (code, json.loads(out)["about"]["target"]) == (0, "a,b")
+    code, _, err = covaria("assess", path, "--target", "area,nowhere", "-l", "linear")
+    assert code == 2
+    assert "There is no column 'nowhere'" in err

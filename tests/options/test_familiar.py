@@ -27,7 +27,7 @@ DOORS = {
         ("n_splits", "use splits="),
         ("estimator", "learner="),
         ("prefit", "learner="),
-        ("scoring", "methods="),
+        ("scoring", "loss="),
         ("n_repeats", "use repeats="),
     ],
 )

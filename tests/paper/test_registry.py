@@ -139,11 +139,12 @@ def test_times_of_our_programs_are_not_held_against_the_paper():
 
 def test_the_default_stands_in_the_place_of_gcm_beside_the_rivals():
     rivals = Results(known_runs({"gcm": [1, 1], "loco": [2, 2]}), pd.DataFrame())
-    runs = known_runs({"gcm": [5, 5], "gcm+pcm": [7, 7]}).assign(learner="auto")
+    runs = known_runs({"gcm": [5, 5], "gcm+pcm": [7, 7]}).assign(learner="auto", options="5")
     found = in_its_place(Results(runs, pd.DataFrame()), rivals).runs
     means = found.groupby("method")["recall"].mean()
     assert means.to_dict() == {"gcm": 7 / 8, "loco": 2 / 8}
     assert set(found["learner"]) == {"boosting"}
+    assert set(found["options"]) == {"paper"}
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +207,7 @@ def test_the_page_lists_every_claim_and_a_quick_one_does_not_replace_a_full_one(
         assert f"**{claim.verdict}**: {claim.numbers} |" in text
         assert f"> {claim.quote} (Section {claim.section})" in text
     assert f"| claims | {len(claims)} |" in text
-    assert "a smoke test, not the full study" in text
+    assert "all 2 (a smoke test), not the full study" in text
     path = tmp_path / "docs" / "reproduction.md"
     assert write_page(path, text, keep_fuller=True)
     assert write_page(path, "the full study", keep_fuller=False)

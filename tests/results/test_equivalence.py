@@ -199,3 +199,26 @@ def test_bounds_hold_at_500_rows(beta):
         found = by_feature(result).loc["x"]
         failed += [found["at_least"] > truth, found["at_most"] < truth]
     assert (failed <= 70).all()
+
+
+def test_with_a_margin_the_table_says_negligible_of_what_no_test_finds():
+    X, y = covaria.draw("linear", n_rows=1000, seed=0)
+    usual, told = (covaria.assess(X, y, learner="linear", margin=m) for m in (None, 0.05))
+    bounds = covaria.negligible(usual, margin=0.05)
+    small = set(bounds.loc[bounds["verdict"] == "negligible", "feature"])
+    both = told.table[told.table["method"] == "gcm+pcm"].set_index("feature")["verdict"]
+    expected = dict.fromkeys(small - set(usual.selected["gcm+pcm"]), "negligible")
+    assert expected
+    assert both[both == "negligible"].to_dict() == expected
+    assert told.selected == usual.selected
+    pd.testing.assert_frame_equal(
+        told.table.drop(columns="verdict"), usual.table.drop(columns="verdict")
+    )
+    assert "negligible" in str(told)
+
+
+def test_a_margin_is_of_one_target_of_numbers_or_classes_and_of_rows_held_out():
+    X, y = covaria.draw("linear", n_rows=100, seed=0)
+    for asked in ({"event": y > 0}, {"splits": "none", "methods": "gcm"}):
+        with pytest.raises(covaria.InputError, match="margin"):
+            covaria.assess(X, y - y.min(), learner="linear", margin=0.01, **asked)

@@ -17,6 +17,7 @@ from covaria.results.settings import Unstored
 
 rng = np.random.default_rng(0)
 X, y = covaria.draw("linear", n_rows=120, seed=0)
+y = y - y.min()  # which may be a time
 X = X.iloc[:, :4]
 FOLDS = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
 FOREST = RandomForestRegressor(n_estimators=5, random_state=0)
@@ -49,6 +50,11 @@ ASKED = {
     "permutations": {"methods": "permutation", "permutations": 3},
     "unchecked": {"check": False, "seed": 7},
     "task": {"task": "regression"},
+    "loss": {"loss": "absolute"},
+    "scorer": {"loss": "neg_mean_absolute_error", "methods": "loco"},
+    "quantile": {"loss": "pinball(0.8)", "methods": "gcm"},
+    "event": {"event": (rng.random(120) < 0.7) * 1},
+    "own loss": {"loss": lambda y, p: abs(y - p), "methods": "loco"},
 }  # fmt: skip
 
 

@@ -47,6 +47,7 @@ from covaria.cli.options import (
     Weights,
     read_features,
     read_splits,
+    read_targets,
 )
 from covaria.errors import InputError, Interrupted, MissingExtra, StoreError, text_of, visible
 from covaria.execution.interrupts import INTERRUPTED, STOPPED, end, leave
@@ -225,7 +226,17 @@ def assess(
     categories: Categories = "",
     weights: Weights = None,
     clusters: Clusters = None,
+    event: Annotated[
+        str | None,
+        typer.Option(
+            help="A column, 1 where the event was seen and 0 where censored: the target is a time."
+        ),
+    ] = None,
     task: Task = "auto",
+    loss: Annotated[
+        str | None,
+        typer.Option(help="Of gains: poisson, gamma, absolute or a scikit-learn scorer."),
+    ] = None,
     missing_target: MissingTarget = "refuse",
     rows: Rows = None,
     validity: Validity = "conservative",
@@ -234,6 +245,9 @@ def assess(
     top: Top = None,
     repeats: Annotated[int, typer.Option(help="Cross-fits with new folds, combined.")] = 1,
     effect: Effect = None,
+    margin: Annotated[
+        float | None, typer.Option(help="Call features negligible that explain less: 0.01.")
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
     out: Out = None,
     seed: Seed = 0,
@@ -255,7 +269,9 @@ def assess(
         "features": read_features(features),
         "sample_weight": weights,
         "clusters": clusters,
+        "event": event,
         "task": task,
+        "loss": loss,
         "missing_target": missing_target,
         "validity": validity,
         "correction": correction,
@@ -263,12 +279,13 @@ def assess(
         "top": top,
         "repeats": repeats,
         "effect": effect,
+        "margin": margin,
         "seed": seed,
         "n_jobs": jobs,
     }
     frame = as_categories(without_columns(frame, drop), categories)
     output = _Output(report, out, quiet, as_json)
-    _run(frame, target, settings, notes, table.name, output, dask)
+    _run(frame, read_targets(target, frame.columns), settings, notes, table.name, output, dask)
 
 
 @app.command()
@@ -413,7 +430,7 @@ class _Output:
 
 def _run(
     frame: pd.DataFrame,
-    target: str,
+    target: str | list[str],
     settings: dict[str, Any],
     notes: list[str],
     name: str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +23,10 @@ Rows = Annotated[
 Target = Annotated[
     str,
     typer.Option(
-        "--target", "-t", help="The column to explain.", autocompletion=cli_complete.columns
+        "--target",
+        "-t",
+        help="The column to explain; assess: or several, comma-separated.",
+        autocompletion=cli_complete.columns,
     ),
 ]
 Methods = Annotated[
@@ -56,7 +60,7 @@ Groups = Annotated[
 Features = Annotated[str, typer.Option(help="Test these alone, comma-separated, given all others.")]
 Weights = Annotated[str | None, typer.Option(help="A column of sample weights.")]
 Clusters = Annotated[str | None, typer.Option(help="A column of clusters of rows.")]
-Task = Annotated[str, typer.Option(help="auto, regression or classification.")]
+Task = Annotated[str, typer.Option(help="auto, regression, classification or ordinal.")]
 MissingTarget = Annotated[
     str, typer.Option(help="Rows without a target: refuse them, or drop them with a note.")
 ]
@@ -79,6 +83,12 @@ def read_splits(text: str) -> str | float:
 def read_features(text: str) -> list[str] | None:
     """Return what --features names, None where it does not say."""
     return [name.strip() for name in text.split(",") if name.strip()] or None
+
+
+def read_targets(text: str, columns: Iterable[object]) -> str | list[str]:
+    """Return what --target names: a column, or several between commas."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    return text if text in map(str, columns) or len(names) < 2 else names
 
 
 def tell(notes: list[str], quiet: bool) -> None:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from covaria.inference.tests import normal_p, standard_error
 from covaria.nuisance.residuals import Residuals
 from covaria.policy import Policy, threshold
-from covaria.tables.dataset import Dataset
 
 Array = NDArray[np.float64]
 # Residuals that vary by less than this share of their target vary by rounding alone.
@@ -105,7 +104,7 @@ def _judged(off: Array, ratio: Array, count: int) -> Centring:
 
 def _means(residuals: Residuals) -> Iterator[tuple[tuple[str, int], tuple[Array, Array]]]:
     """Yield each regression's mean residuals, over their sd and over their standard errors."""
-    data, drift, y = residuals.data, _drift(residuals), _target(residuals.data)
+    data, drift, y = residuals.data, _drift(residuals), residuals.data.columns_of_y
     of_y = drift @ y, y.std(axis=0)
     for need, j, left in _left(residuals):
         own = of_y
@@ -125,13 +124,6 @@ def _left(residuals: Residuals) -> Iterator[tuple[str, int, Array]]:
             if feature.columns and (need, j) not in residuals.failures:
                 at = list(feature.columns) if need == "x_given_rest" else j
                 yield need, j, arrays[need][:, at].reshape(n_rows, -1)
-
-
-def _target(data: Dataset) -> Array:
-    """Return y as columns: the numbers, or an indicator of each class but the first."""
-    if not data.classes:
-        return data.y[:, None]
-    return np.asarray(data.y[:, None] == np.arange(1, data.n_classes), dtype=float)
 
 
 def _centred(residuals: Residuals, left: Array, drift: Array, scale: Array) -> tuple[Array, Array]:

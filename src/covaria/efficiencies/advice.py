@@ -102,11 +102,15 @@ def efficiency(
 
 
 def _residuals(result: Result, j: int) -> FeatureResiduals | None:
-    """Return what a feature's models left, where it owns one column and y is a number."""
-    columns = result.about.columns[j]
+    """Return what a feature's models left, where it owns one column and y is a number.
+
+    Of another loss than squared error, or of several targets, gains are no function of these.
+    """
+    columns, about = result.about.columns[j], result.about
     needed = ("x_given_rest", "y_given_rest", "y_given_all")
     known = all(name in result.residuals for name in needed)
-    if len(columns) != 1 or not known or result.about.task != "regression":
+    is_usual = about.task == "regression" and not about.loss and not about.targets
+    if len(columns) != 1 or not known or not is_usual:
         return None
     x, rest, full = (result.residuals[name] for name in needed)
     return FeatureResiduals(x[:, columns[0]], rest[:, j], full)

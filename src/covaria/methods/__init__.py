@@ -381,8 +381,11 @@ def get_methods(
     validity: str = "conservative",
     paper: bool = False,
     in_sample: bool = False,
+    has_loss: bool = False,
 ) -> list[AnyMethod]:
     """Return the methods of these names, LOCO and Lazy-VI in the version asked for.
+
+    Of a loss that was asked for, LOCO tells, which is among the default methods then.
 
     >>> [method.name for method in get_methods("gcm, knockoffs(fdr=0.1)")]
     ['gcm', 'knockoffs(fdr=0.1)']
@@ -391,6 +394,7 @@ def get_methods(
     names = plain_all(names)
     if isinstance(names, str):
         default = IN_SAMPLE_METHODS if in_sample else DEFAULT_METHODS
+        default = (*default, "loco") if has_loss else default
         names = default if names == "default" else split_names(names)
     names = [text_of(name) for name in names] if isinstance(names, Iterable) else []
     if not names:

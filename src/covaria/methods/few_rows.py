@@ -122,6 +122,8 @@ def _strata(residuals: Residuals, j: int) -> NDArray[np.intp]:
     if residuals.data.n_classes > 2:  # how sure the class is, whichever comes first
         chances = _target(residuals, centred=False) - of_all_classes(left)
         expected = np.round((chances**2).sum(axis=1), 9)
+    if residuals.data.rule is not None and residuals.data.rule.has_residuals:
+        expected = np.zeros(len(left))  # y less its residual is no prediction
     found = residuals.fold * POLICY.strata
     for k in np.unique(residuals.fold):
         rows = np.flatnonzero(residuals.fold == k)
@@ -133,6 +135,8 @@ def _strata(residuals: Residuals, j: int) -> NDArray[np.intp]:
 
 def _of_gains(method: Method, residuals: Residuals, scores: Array) -> Array:
     assert method.losses is not None
+    if residuals.data.rule is not None:  # how a move of the prediction shows in it is not known
+        return np.ones(scores.shape[1])
     other, base = method.losses(residuals)
     target = _target(residuals)
     look = _of_log_loss if residuals.data.classes else _of_squared_loss
@@ -147,7 +151,11 @@ def _of_gains(method: Method, residuals: Residuals, scores: Array) -> Array:
 def _target(residuals: Residuals, centred: bool = True) -> Array:
     """Return y, or which rows are of which class, less the mean."""
     data = residuals.data
-    y = data.y[residuals.rows, None]
+    y = (
+        data.columns_of_y[residuals.rows]
+        if data.outputs is not None
+        else data.y[residuals.rows, None]
+    )
     target = (y == np.arange(data.n_classes)).astype(float) if data.classes else y
     return np.asarray(target - target.mean(axis=0) if centred else target)
 

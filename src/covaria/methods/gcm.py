@@ -134,7 +134,7 @@ def product_scale(residuals: Residuals) -> Array:
     """Return sd of the feature times sd of y: the size a product can have."""
     single, columns, _ = _by_width(residuals)
     scale = np.ones(residuals.data.n_features)
-    scale[single] = np.sqrt(residuals.data.variance[columns] * residuals.mean_loss)
+    scale[single] = np.sqrt(residuals.data.variance[columns] * residuals.spread)
     return scale
 
 
@@ -189,5 +189,12 @@ def _alive(values: Array, weights: Array | None) -> Array:
 
 def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:
     """Return what the scores of a feature are products of, (rows, columns) each."""
-    x, y = residuals.feature(j)
-    return (x if residuals.weights is None else residuals.weights[:, None] * x), y
+    return weighed(residuals, *residuals.feature(j))
+
+
+def weighed(residuals: Residuals, x: Array, y: Array) -> tuple[Array, Array]:
+    """Return the factors of products with the weights in one: in y where they are part of y."""
+    if residuals.weights is None:
+        return x, y
+    w, rule = residuals.weights[:, None], residuals.data.rule
+    return (x, w * y) if rule is not None and rule.weighs_y else (w * x, y)

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from covaria.methods.gcm import wider
+from covaria.methods.gcm import weighed, wider
 from covaria.nuisance.residuals import Residuals
 from covaria.tables.dataset import of_all_classes
 
@@ -60,13 +60,13 @@ def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:
     """Return what the scores of a feature are products of, (rows, classes) each."""
     f, y = _pair(residuals)
     f, y = (array[:, j].reshape(len(array), -1) for array in (f, y))
-    return (f if residuals.weights is None else residuals.weights[:, None] * f), y
+    return weighed(residuals, f, y)
 
 
 def _pair(residuals: Residuals) -> tuple[Array, Array]:
     """Return what is left of the functions and of y; of three or more classes, of each of them."""
     y = residuals.y_given_rest
-    return residuals.f_given_rest, y if y.ndim == 2 else of_all_classes(y)
+    return residuals.f_given_rest, of_all_classes(y) if residuals.data.n_classes > 2 else y
 
 
 def unexplained(residuals: Residuals) -> Array:

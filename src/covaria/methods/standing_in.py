@@ -63,10 +63,24 @@ def less_standing_in(residuals: Residuals, gains: Array, *, weight: float, free:
 def _loss_per_row(residuals: Residuals) -> float:
     """Return the loss one useless coefficient costs: σ²/n, or for a log-loss ½/n a class."""
     data, n_rows = residuals.data, residuals.n_learned * _worth(residuals)
+    if data.rule is not None:
+        return _loss_of_a_move(residuals, n_rows)
     if data.classes:
         return 0.5 * (data.n_classes - 1) / n_rows
     loss = np.average(residuals.loss_given_all[:, 0], weights=residuals.weights)
     return float(loss) / n_rows
+
+
+def _loss_of_a_move(residuals: Residuals, n_rows: float) -> float:
+    """Return what predictions cost that are off by σ/√n, up or down: σ²/n for a squared error."""
+    data, left = residuals.data, residuals.y_given_all
+    if data.classes:
+        return 0.0
+    size = np.sqrt(np.average(left**2, weights=residuals.weights) / n_rows)
+    full = data.y[residuals.rows] - left
+    up, as_it_is, down = (data.loss(full + m, residuals.rows) for m in (size, 0.0, -size))
+    found = np.average((up + down) / 2 - as_it_is, weights=residuals.weights)
+    return float(max(0.0, found))
 
 
 def _worth(residuals: Residuals) -> float:

@@ -88,7 +88,7 @@ def _predictor(plan: Plan, fold: int) -> Callable[[Inputs], Array]:
     )
     parts: list[tuple[Plan, Model | None, float]] = []
     for learner, weight in blend:
-        own = replace(plan, learner=learner, choices=None, full=None)
+        own = replace(plan, learner=learner, choices=None, full=None, of_y=None)
         parts.append((own, plain.full_model(own, task), weight))
     train = plan.folds[fold][0]
 

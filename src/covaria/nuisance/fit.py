@@ -17,7 +17,7 @@ import numpy as np
 from covaria.errors import InputError, short
 from covaria.execution.cost import Ledger
 from covaria.execution.executors import MOST_IN_A_ROW, Died, Executor, Unsendable, each
-from covaria.learners import Estimator, Learner, Prefit
+from covaria.learners import Estimator, Learner
 from covaria.nuisance.engines import plain
 from covaria.nuisance.parts import parts_of
 from covaria.nuisance.plan import Array, Outcome, Plan, Progress, Remembers, Task
@@ -36,6 +36,10 @@ ENGINES = {
 }
 # Those whose engines draw once for all models of a fold.
 DRAWING = frozenset({"boosting", "network"})
+# What a given model of y serves, and what a learner of y alone.
+OF_MODEL, OF_Y = frozenset({"y_given_all"}), frozenset({"y_given_all", "y_given_rest"})
+# What asks a model of rows in which a feature has other values.
+ALTERED = frozenset({"y_dropped", "y_permuted"})
 # Those among them, and those that choose among them, that are slow without numba.
 COMPILED = frozenset({"auto", "boosting", "forest", "kernel", "network"})
 # What stays in this process where a plan is sent to another.
@@ -67,13 +71,17 @@ def engine_for(plan: Plan) -> Engine:
         engine = importlib.import_module(f"covaria.nuisance.engines.{ENGINES[plan.learner.name]}")
     except ImportError:
         return plain
+    if plan.data.rule is not None and plan.needs & ALTERED and plan.learner.is_linear:
+        return plain  # by the linear form a square has another feature's part at once
     return engine if engine.supports(plan) else plain
 
 
 def run_plan(plan: Plan, *, plainly: bool = False) -> Iterable[Outcome]:
     """Return the outcomes of all tasks, in the order of the plan."""
     if plan.full is not None:
-        return _run_beside(plan, plan.full, plainly)
+        return _run_beside(replace(plan, full=None), plan.full, OF_MODEL, plainly)
+    if plan.of_y is not None:
+        return _run_beside(replace(plan, of_y=None), plan.of_y, OF_Y, plainly)
     if plan.choices is not None:
         return _run_mixed(plan, plainly)
     if plan.memory is not None and not plan.memory.is_full and not plainly:
@@ -142,16 +150,18 @@ def _run_apart(plan: Plan) -> Iterator[Outcome]:
             plan.progress(done, len(plan.tasks))
 
 
-def _run_beside(plan: Plan, full: Prefit, plainly: bool) -> Iterator[Outcome]:
-    """Yield the outcome of every task, where the model of y on all columns is one that is given."""
+def _run_beside(
+    plan: Plan, other: Learner, needs: frozenset[str], plainly: bool
+) -> Iterator[Outcome]:
+    """Yield the outcome of every task, where another learner, or a given model, serves some."""
     tasks = frozenset(plan.tasks)
-    of_model = frozenset(task for task in tasks if task.need == "y_given_all")
-    parts = [(full, None, of_model), (plan.learner, plan.choices, tasks - of_model)]
+    of_other = frozenset(task for task in tasks if task.need in needs)
+    parts = [(other, None, of_other), (plan.learner, plan.choices, tasks - of_other)]
     found: dict[Task, Outcome] = {}
     for learner, choices, own in parts:
         if not own:
             continue
-        part = replace(plan, learner=learner, choices=choices, only=own, full=None)
+        part = replace(plan, learner=learner, choices=choices, only=own)
         for task, outcome in by_task(part, run_plan(part, plainly=plainly)).items():
             found[task] = replace(outcome, learner=outcome.learner or str(learner))
     yield from (found[task] for task in plan.tasks)

@@ -149,11 +149,11 @@ class Plan:
     `targets`, (rows, features), are predicted from the other features in the place of the features'
     own columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
     that serve in the place of the one named; `full` is a model of y on all columns that was fitted
-    elsewhere, `given` are predictions that were made elsewhere. `own_seed` is that of a task whose
-    model draws by itself. What is fitted is charged to the
-    `ledger`, under the plan's `purpose`. The `executor` says where; without one it is here. The
-    `shelf` is of all plans made from this one. What a `memory` has of a run before is not fitted
-    again.
+    elsewhere, `of_y` a learner of all models of y, `given` are predictions that were made
+    elsewhere. `own_seed` is that of a task whose model draws by itself. What is fitted is charged
+    to the `ledger`, under the plan's `purpose`. The `executor` says where; without one it is here.
+    The `shelf` is of all plans made from this one. What a `memory` has of a run before is not
+    fitted again.
     """
 
     data: Dataset
@@ -169,6 +169,7 @@ class Plan:
     only: frozenset[Task] | None = None
     choices: Choices | None = None
     full: Prefit | None = None
+    of_y: Learner | None = None
     extrapolate: bool = False
     shared_randomness: bool = True
     own_seed: int | None = None
@@ -237,6 +238,8 @@ class Plan:
 
     def blend(self, task: Task) -> Blend:
         """Return the learners of a task and the weights of their predictions."""
+        if self.of_y is not None and task.need != "x_given_rest":
+            return ((self.of_y, 1.0),)
         if self.choices is None:
             return ((self.learner, 1.0),)
         if task.need == "y_given_rest":

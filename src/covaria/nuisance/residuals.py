@@ -245,8 +245,19 @@ class Residuals:
     def mean_loss(self) -> float:
         """Return the loss of predicting the mean: Var(Y), or for classes the entropy."""
         data, everything = self.data, np.arange(self.data.n_rows, dtype=np.intp)
+        if data.outputs is not None:
+            return data.target_variance
         losses = data.loss(data.mean_prediction(everything, data.n_rows), everything)
         return float(np.average(losses, weights=data.weights))
+
+    @cached_property
+    def spread(self) -> float:
+        """Return the same for squared error or log-loss, whatever gains are measured by."""
+        if self.data.rule is None:
+            return self.mean_loss
+        if self.data.rule.has_residuals:
+            return self.data.target_variance
+        return replace(self, data=self.data.with_loss(None)).mean_loss
 
 
 @knows_its_options
@@ -263,7 +274,11 @@ def fit_residuals(plan: Plan) -> Residuals:
             from covaria.nuisance.auto import choose_learners
 
             needs = plan.needs if plan.full is None else plan.needs - OF_FULL_MODEL
-            plan = replace(plan, choices=choose_learners(replace(plan, needs=needs, full=None)))
+            needs = needs if plan.of_y is None else needs & {"x_given_rest"}
+            # Whatever gains are measured by, learners are chosen for the mean.
+            plain_loss = plan.data.with_loss(None)
+            asked = replace(plan, needs=needs, full=None, of_y=None, data=plain_loss)
+            plan = replace(plan, choices=choose_learners(asked))
     with ledger.stage("fit"):
         return _fitted(plan)
 
@@ -316,7 +331,8 @@ def _with_conditional(plan: Plan, residuals: Residuals) -> Residuals:
 
 def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ...]]:
     """Return the residuals with those of models that learned from half the rows."""
-    if plan.choices is None or residuals.n_train == 0 or not plan.needs >= PRODUCT:
+    has_no_choice = plan.choices is None or plan.of_y is not None
+    if has_no_choice or residuals.n_train == 0 or not plan.needs >= PRODUCT:
         return residuals, ()
     missed = may_miss(plan, plan.data.n_features)
     halves = halves_of(plan, "extrapolation" if missed.any() else "model noise")
@@ -506,7 +522,8 @@ def _has_own_functions(plan: Plan) -> bool:
 
 
 def _has_own_candidates(plan: Plan) -> bool:
-    return isinstance(plan.learner, Auto) and not plan.learner.candidates
+    is_auto = isinstance(plan.learner, Auto) and not plan.learner.candidates
+    return is_auto and plan.of_y is None
 
 
 def _with_functions(plan: Plan, residuals: Residuals, halves: Sequence[Plan]) -> Residuals:
@@ -850,8 +867,14 @@ def _left_of_reduced(data: Dataset, test: Index, at: Index, found: Found) -> Pla
     left = found[0][1].left
     if left is None:
         left = np.asarray(data.y[test] - _stacked(found))
+    losses = left * left
+    if data.rule is not None:
+        predictions = data.y[test] - left
+        losses = np.array([data.loss(one, test) for one in predictions])
+        if data.rule.has_residuals:
+            left = np.array([data.left(one, test) for one in predictions])
     yield "y_given_rest", block, left
-    yield "loss_given_rest", block, left * left
+    yield "loss_given_rest", block, losses
 
 
 def _left_of_features(data: Dataset, test: Index, at: Index, found: Found) -> Placed:

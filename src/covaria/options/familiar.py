@@ -31,6 +31,10 @@ FAMILIAR = {
     "classifier": "learner",
     "clf": "learner",
     "tests": "methods",
+    "scoring": "loss",
+    "scorer": "loss",
+    "metric": "loss",
+    "loss_function": "loss",
     "n_repeats": "repeats",
     "n_permutations": "permutations",
     "n_features_to_select": "top",
@@ -55,8 +59,6 @@ FAMILIAR = {
 # What has no counterpart, and why.
 EXPLAINED = {
     "prefit": "give a fitted model as learner=covaria.Prefit(model), or the estimator as learner=",
-    "scoring": "tests have the loss of their target: squared error, for classes log-loss; choose "
-    "the tests by methods=",
     "feature_names": "names of columns come from a dataframe, so give one as X",
     "categorical_features": "columns of text or of a category dtype are categories: "
     "X.astype({'column': 'category'})",

@@ -128,7 +128,9 @@ def _figure(name: str, made: Made_, figure: Figure, pictures: str) -> Iterator[s
     own = {mode: of[name] for mode, of in made.items() if name in of}
     yield from (f"({name})=", f"## {name}: {figure.about}", "")
     if pictures and next(iter(own.values())).draw is not None:
-        yield from (f"![{figure.about}]({pictures}/{name}.svg)", "", f"*{figure.caption}*", "")
+        drawn = f" Drawn: {MODE_NAMES[next(iter(own))]}." if figure.modes else ""
+        yield from (f"![{figure.about}]({pictures}/{name}.svg)", "")
+        yield from (f"*{figure.caption}{drawn}*", "")
     if name.startswith("table"):
         yield from _two_by_three(name, own)
     yield from (f"- {_runs(mode, one, figure)}" for mode, one in own.items())
@@ -141,13 +143,16 @@ def _figure(name: str, made: Made_, figure: Figure, pictures: str) -> Iterator[s
 
 def _runs(mode: str, made: Made, figure: Figure) -> str:
     """Return how many runs a column of a figure has, and what that makes of it."""
-    many = plural(made.runs, "repeat")
     how = MODE_NAMES[mode] if figure.modes else "every mode"
     if not _is_short(figure, made):
-        return f"{how}: {many}"
+        return f"{how}: {plural(made.runs, 'repeat')}"
     full = max(STUDIES[study].repeats for study in figure.studies)
-    kind = "a smoke test" if made.runs < SMOKE else QUICK
-    return f"{how}: {many} of the {full} at least in each cell — {kind}, not the full study"
+    parts = made.by_learner or {"": made.runs}
+    few = [
+        f"{name or 'all'} {many} ({'a smoke test' if many < SMOKE else QUICK})".strip()
+        if many < full else f"{name} {many}" for name, many in parts.items()
+    ]  # fmt: skip
+    return f"{how}: of the study's {full} repeats {', '.join(few)}, not the full study"
 
 
 def _sentences(own: Mapping[str, Made], moded: bool) -> Iterator[str]:

@@ -37,7 +37,7 @@ def _claims(name: str, item: real_items.Item) -> list[Claim]:
     section = published(name).section
     return [
         Claim(name, said.text, said.numbers, said.verdict, f"{name}-{at}", said.quote, section)
-        for at, said in enumerate(item.said, start=1)
+        for at, said in enumerate(item.said, start=1 + item.not_judged)
     ]
 
 

@@ -86,6 +86,7 @@ class Made:
     draw: Callable[[], Axes] | None
     runs: int
     notes: Sequence[str] = field(default=())
+    by_learner: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

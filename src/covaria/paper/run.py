@@ -52,6 +52,12 @@ class Results:
         """Return the repeats of each cell."""
         return self.runs.groupby(["scenario", "setting", "learner"])["repeat"].nunique()
 
+    @property
+    def by_learner(self) -> dict[str, int]:
+        """Return the repeats of each learner, of the cell with the fewest."""
+        found = self.repeats_by.groupby("learner", sort=False).min()
+        return {str(name).split("(")[0]: int(many) for name, many in found.items()}
+
 
 @dataclass(frozen=True)
 class Run:
@@ -237,11 +243,15 @@ def in_its_place(default: Results, rivals: Results) -> Results:
     """
     import pandas as pd
 
-    learners = list(rivals.runs[["scenario", "learner"]].drop_duplicates().itertuples(index=False))
+    kinds = rivals.runs[["scenario", "learner", "options"]].drop_duplicates()
+    cells = list(kinds.itertuples(index=False))
 
     def placed(own: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
         both = own[own["method"] == DECIDES].assign(method="gcm")
-        copies = [both[both["scenario"] == s].assign(learner=name) for s, name in learners]
+        copies = [
+            both[both["scenario"] == scenario].assign(learner=learner, options=options)
+            for scenario, learner, options in cells
+        ]
         left = others[others["method"] != "gcm"]
         found: pd.DataFrame = pd.concat([*copies, left], ignore_index=True)
         return found

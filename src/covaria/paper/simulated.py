@@ -92,7 +92,8 @@ def _made(
     if run.mode == "paper":
         judged = [_unless_open(claim, run, name, claims) for claim in judged]
     notes = tuple(line for line in found.made_by.split("\n") if line)
-    return Made(table, judged, draw, found.repeats, notes)
+    by_learner = found.by_learner if len(found.by_learner) > 1 else {}
+    return Made(table, judged, draw, found.repeats, notes, by_learner)
 
 
 def _judged(run: Run, name: str, found: Results, claims: Claims) -> list[Claim]:

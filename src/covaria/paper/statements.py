@@ -67,6 +67,12 @@ class Item:
         return "fig" in self.name
 
     @property
+    def not_judged(self) -> int:
+        """Return how many errors are of another procedure: their claims keep their numbers."""
+        verdicts = [] if self.is_figure else self.frame["verdict"].tolist()
+        return verdicts.count("another procedure")
+
+    @property
     def said(self) -> list[Said]:
         """Return what the paper says of this table or figure, and whether it came out."""
         known, orderings = published(self.name), as_rows(self.orderings)

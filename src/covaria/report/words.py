@@ -121,9 +121,13 @@ def methods_paragraph(result: Result) -> str:
         f"Whether {_tested(about)} to predict {short(about.target)} "
         f"given the others was tested by {tests} on {about.n_tested:,} observations, with "
         f"regressions fitted by {short(about.learner_text, 200)} ({about.splits}{repeats}). "
-        f"{adjusted} "
+        f"{_measured(about)}{adjusted} "
         f"Computed with covaria {_version(about)} (seed {about.seed})."
     )
+
+
+def _measured(about: About) -> str:
+    return f"Gains were measured by the {short(about.loss)}. " if about.loss else ""
 
 
 def _tested(about: About) -> str:

@@ -54,6 +54,8 @@ class About(Mapping[str, Any]):
     versions: dict[str, str]
     variance: float = 0.0
     n_others: int = 0  # features that were not tested
+    targets: list[str] = field(default_factory=list)  # where there are several
+    loss: str = ""  # what gains are gains of, where that is not squared error or log-loss
     command: str = ""
     source: str = ""
     other: dict[str, object] = field(default_factory=dict)  # what only another version knows of
@@ -88,4 +90,4 @@ class About(Mapping[str, Any]):
 
 
 NAMES = tuple(part.name for part in fields(About) if part.name != "other")
-REQUIRED = frozenset(NAMES) - {"n_others", "command", "source", "variance"}
+REQUIRED = frozenset(NAMES) - {"n_others", "command", "source", "variance", "targets", "loss"}

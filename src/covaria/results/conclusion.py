@@ -97,6 +97,7 @@ class Options:
     check: bool = True
     extrapolate: str | bool = "auto"
     effect: str | None = None
+    margin: float | None = None
     shared_randomness: bool | None = None
 
     def __post_init__(self) -> None:
@@ -123,6 +124,7 @@ class Options:
             "check": truth("check", self.check),
             "extrapolate": _extrapolate(self.extrapolate),
             "shared_randomness": _draws(self.shared_randomness),
+            "margin": None if self.margin is None else between_0_and_1("margin", self.margin),
             "effect": None if self.effect is None else one_of("effect", self.effect, EFFECTS),
         }
         for name, value in checked.items():
@@ -296,7 +298,9 @@ def _check_fitted(result: Result, learner: Learner, tests: Sequence[str]) -> Non
 
 def _silent(table: pd.DataFrame) -> dict[str, str]:
     """Return the methods that failed for every feature that varies, with the first reason."""
-    found = {}
+    found: dict[str, str] = {}
+    if not _has_failed(table):  # as most have not, and groups take their time
+        return found
     for method, rows in table.groupby("method", sort=False):
         every = [Status.of(cell) for cell in rows["status"].tolist()]
         varying = [status for status in every if status.outcome is not Outcome.CONSTANT]
@@ -635,7 +639,7 @@ def _about(
         "learner_text": str(learner),
         "engine": fitted[0].engine,
         "methods": {m.name: _alternative(m, options) for m in methods},
-        "effects": {m.name: _effect_of(m, options) for m in methods},
+        "effects": {m.name: _effect_of(m, options, data) for m in methods},
         "splits": describe(options.splits),
         "folds": fitted[0].n_folds,
         "paper": options.paper,
@@ -658,10 +662,14 @@ def _about(
         "versions": dict(_versions()),
         "variance": data.target_variance,
         "n_others": len(data.others),
+        "targets": list(data.targets),
+        "loss": "" if data.rule is None else data.rule.words,
     }
 
 
-def _effect_of(method: AnyMethod, options: Options) -> str:
+def _effect_of(method: AnyMethod, options: Options, data: Dataset) -> str:
+    if data.rule is not None and isinstance(method, Method) and method.losses is not None:
+        return f"share of the {data.rule.words} explained"
     return EFFECTS[options.effect] if options.effect and method.name == "gcm" else method.effect
 
 
@@ -677,7 +685,7 @@ def fingerprint(data: Dataset) -> str:
     tested = sorted(column for feature in every for column in feature.tested)
     X = data.X if len(tested) == data.X.shape[1] else data.X[:, tested]
     digest = hashlib.blake2b(np.ascontiguousarray(X).data, digest_size=8)
-    digest.update(np.ascontiguousarray(data.y).data)
+    digest.update(np.ascontiguousarray(data.y if data.outputs is None else data.outputs).data)
     return digest.hexdigest()
 
 
@@ -806,8 +814,14 @@ def _unstable(decided: pd.DataFrame, learner: Learner, options: Options) -> Iter
     )
 
 
+def _has_failed(table: pd.DataFrame) -> bool:
+    return any(map(has_failed, table["status"].tolist()))
+
+
 def _failed(table: pd.DataFrame) -> Iterable[Finding]:
     """Yield which fits failed, and why."""
+    if not _has_failed(table):
+        return
     silent = _silent(table)
     for method, reason in silent.items():
         yield note(
@@ -920,7 +934,8 @@ def _against_gcm(table: pd.DataFrame) -> Iterable[Finding]:
     LOCO also gains where a feature only spares the learner the work of getting the same from the
     rest: its two models need not be equally good, as a product of leftovers allows for.
     """
-    loco, gcm, pcm = (_answers(table).get(name, {}) for name in ("loco", "gcm", "pcm"))
+    answers = _answers(table)
+    loco, gcm, pcm = (answers.get(name, {}) for name in ("loco", "gcm", "pcm"))
     unseen = [feature for feature in loco if loco[feature] and gcm.get(feature) is False]
     even = "the effect may be even (such as x²) or joint"
     untold = [f for f in unseen if f not in pcm]

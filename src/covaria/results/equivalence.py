@@ -16,7 +16,7 @@ models of y. What none of them shows is not seen, by no bound of any kind.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -117,6 +117,16 @@ def negligible(
     return _frame(result, np.array(found), adjusted, adjusted < 1 - level, verdicts)
 
 
+def with_negligible(result: Result, margin: float) -> Result:
+    """Return the result with the verdict "negligible" on features that no test found to matter."""
+    bounds = negligible(result, margin)
+    small = set(bounds.loc[bounds["p_adjusted"] < 1 - result.about.confidence, "feature"])
+    table = result.table
+    is_test, is_found = table["verdict"] != "", table["verdict"] == "matters"
+    found = is_test & ~is_found & table["feature"].isin(list(small))
+    return replace(result, table=table.assign(verdict=table["verdict"].mask(found, "negligible")))
+
+
 def _frame(
     result: Result,
     found: Array,
@@ -148,6 +158,11 @@ def _checked(result: object) -> Result:
         raise InputError(
             "In sample a model has seen the rows that it predicts, so that no bound holds. Use "
             "assess(…, splits=5)."
+        )
+    if result.about.targets or result.about.task == "survival":
+        raise InputError(
+            "Bounds are shares of Var(Y) of one target, and this result has several, or a time "
+            "until an event. Assess a target of numbers or classes."
         )
     if "y_given_rest" not in result.residuals or not {"x_given_rest", "y_given_all"} & set(
         result.residuals

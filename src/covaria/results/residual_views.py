@@ -48,7 +48,8 @@ def residual_pair(result: Result, j: int) -> ResidualPair | None:
     k = int(np.argmax(_strength(x, y)))
     name, target = short(result.features[j], 40), short(str(result.about.target), 40)
     if y.shape[1] > 1:
-        target = f"class {short(str(result.about.classes[k + 1]), 30)}"
+        names = result.about.targets or [f"class {one}" for one in result.about.classes[1:]]
+        target = short(names[k], 36)
     if len(columns) == 1:
         return ResidualPair(x[:, 0], y[:, k], f"{name} {GIVEN}", f"{target} {GIVEN}")
     weights = np.linalg.lstsq(x - x.mean(axis=0), y[:, k] - y[:, k].mean(), rcond=None)[0]

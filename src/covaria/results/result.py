@@ -511,8 +511,9 @@ def _in_words(tests: list[Line]) -> str:
         return "matters"
     if chosen:
         return f"matters ({', '.join(chosen)} only)"
-    if any(test.get("verdict") == "cannot tell" for test in tests):
-        return "cannot tell"
+    for said in ("cannot tell", "negligible"):
+        if any(test.get("verdict") == said for test in tests):
+            return said
     every = [Status.of(str(test["status"])) for test in tests]
     if all(status.is_failed for status in every):
         return short(str(every[0]), 60)

@@ -95,6 +95,8 @@ def _written(name: str, value: object) -> str:
     is_rows = isinstance(value, (list, tuple)) and not all(isinstance(v, str) for v in value)
     if isinstance(value, Mapping) and name == "predictions":
         return name
+    if callable(value) and not isinstance(value, (type, Learner)) and name == "loss":
+        return name
     if _as_array(value) is not None or is_rows:
         return name
     if isinstance(value, Prefit):  # no text holds what it has learned

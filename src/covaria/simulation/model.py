@@ -86,7 +86,7 @@ class Model:
     ----------
     function
         Numbers are linear coefficients (of an index, where `link` is given); a list or a
-        dictionary of curves is additive; a list may hold `Term`s; one callable takes all of X.
+        dictionary of curves is additive; a list may hold `Term` values; one callable takes X whole.
     noise
         The standard deviation of the noise.
     covariance

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from covaria.errors import InputError, Problems, did_you_mean, plural, short, te
 from covaria.options.checks import one_of, shown
 from covaria.tables.copies import find_copies, repeats
 from covaria.tables.frames import Frame
+from covaria.tables.losses import Loss
 from covaria.tables.policy import POLICY
 from covaria.tables.reading import (
     Column,
@@ -30,6 +32,7 @@ from covaria.tables.reading import (
     is_gap,
     vector,
 )
+from covaria.tables.survival import PartialLikelihood, checked_times
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -44,7 +47,7 @@ LARGEST, SMALLEST = 1e60, 1e-60
 PROBABILITY_FLOOR = 1e-6
 # As many numbers are copied at once: 8 MB.
 AT_ONCE = 2**20
-TASKS = ("auto", "regression", "classification")
+TASKS = ("auto", "regression", "classification", "ordinal")
 MISSING_TARGET = ("refuse", "drop")
 
 
@@ -99,6 +102,9 @@ class Dataset:
     kept: Rows | None = field(default=None, compare=False)  # of the table's rows; None: all
     frame: Frame | None = field(default=None, compare=False, repr=False)
     others: tuple[Feature, ...] = ()  # not tested, but those that are, are tested given them
+    outputs: Array | None = None  # several targets, (rows, targets), each of variance 1
+    targets: tuple[str, ...] = ()  # and their names
+    rule: Loss | None = None  # what predictions cost; None: squared error, for classes log-loss
 
     @classmethod
     def from_table(
@@ -109,6 +115,7 @@ class Dataset:
         groups: Mapping[str, Sequence[str]] | None = None,
         sample_weight: object = None,
         clusters: object = None,
+        event: object = None,
         task: str = "auto",
         copies: bool = True,
         keep_frame: bool = False,
@@ -118,16 +125,22 @@ class Dataset:
 
         Copies of rows become clusters where none are given, unless `copies` says to leave them.
         `keep_frame` keeps the columns as they came beside the numbers, as `frame`. Rows without a
-        target are refused, or left out with missing_target="drop".
+        target are refused, or left out with missing_target="drop". With `event`, y is a time.
         """
         task, groups = one_of("task", task, TASKS), named_groups(groups)
+        if several := several_targets(y):
+            return cls._of_several(X, several, groups=groups, sample_weight=sample_weight,
+                                   clusters=clusters, event=event, task=task, copies=copies,
+                                   keep_frame=keep_frame,
+                                   missing_target=missing_target)  # fmt: skip
         missing_target = one_of("missing_target", missing_target, MISSING_TARGET)
         table, problems = columns_of(X), Problems()
         target = text_of(y) if isinstance(y, str) else _name_of(y)
-        _check_target(y, sample_weight=sample_weight, clusters=clusters)
+        _check_target(y, sample_weight=sample_weight, clusters=clusters, event=event)
         cure = f"; mend column '{short(sample_weight)}'" if isinstance(sample_weight, str) else ""
         what = {f"The target '{short(target)}'": y, "sample_weight": sample_weight,
-                "clusters": clusters}  # fmt: skip
+                "clusters": clusters, "event": event}  # fmt: skip
+        task = task if event is None else "regression"
         beside = _beside(problems, X, table, what, drop=missing_target == "drop")
         table, n_rows = beside.table, beside.n_rows
         read_y = problems.of(_target, target, beside.y, n_rows, task) if beside.y else None
@@ -145,7 +158,7 @@ class Dataset:
             own, oversampled = _repeated([c.values for c in table.values()], codes, classes)
             n_copies = 0 if own is None else n_rows - int(own.max()) - 1
         frame = _frame(X, list(table), features, groups, beside.kept) if keep_frame else None
-        return cls(
+        data = cls(
             X=X_columns,
             y=codes,
             features=features,
@@ -167,6 +180,72 @@ class Dataset:
             frame=frame,
             kept=beside.kept,
         )
+        return data if beside.event is None else data._of_times(beside.event)
+
+    @classmethod
+    def _of_several(cls, X: object, several: Mapping[str, object], **options: Any) -> Dataset:
+        """Return the table with several targets; the first of them decides on all else."""
+        if options["event"] is not None or options["task"] not in ("auto", "regression"):
+            raise InputError(
+                f"There are {len(several)} targets: they are numbers, without event, and with "
+                "task='auto' or 'regression'."
+            )
+        options |= {"missing_target": "refuse", "task": "regression"}
+        names = [name for name, values in several.items() if isinstance(values, str)]
+        if names:
+            table = columns_of(X)
+            for name in names:
+                _taken(dict(table), name)
+            X = frame_of(X)
+        parts = []
+        for name, values in several.items():
+            others = [other for other in names if other != name]
+            part = X.drop(columns=others) if names else X  # type: ignore[attr-defined]
+            parts.append(cls.from_table(part, values, **options))
+        outputs = np.column_stack([part.y for part in parts])
+        weights = parts[0].weights
+        centred = outputs - np.average(outputs, axis=0, weights=weights)
+        outputs = centred / np.sqrt(np.average(centred**2, axis=0, weights=weights))
+        return replace(parts[0], y=outputs[:, 0], outputs=outputs, targets=tuple(several),
+                       target=" and ".join(several))  # fmt: skip
+
+    def of_output(self, k: int) -> Dataset:
+        """Return the table with one of several targets."""
+        assert self.outputs is not None
+        return replace(self, y=np.ascontiguousarray(self.outputs[:, k]), outputs=None, targets=())
+
+    @property
+    def columns_of_y(self) -> Array:
+        """Return y as columns: a number, several, or a mark for each class but the first."""
+        if self.outputs is not None:
+            return self.outputs
+        if not self.classes:
+            return self.y[:, None]
+        return np.asarray(self.y[:, None] == np.arange(1, self.n_classes), dtype=float)
+
+    def _of_times(self, event: Column) -> Dataset:
+        """Return the table with hazard ratios to predict, where y is a time until an event."""
+        time, seen = checked_times(f"The target '{short(self.target)}'", self.y, event.values)
+        note = (
+            f"'{short(self.target)}' is a time until an event, seen in {int(seen.sum()):,} of "
+            f"{self.n_rows:,} rows: tests hold if, given all features, censoring does not depend "
+            "on the time."
+        )
+        rule = PartialLikelihood.of_times(time, seen, self.weights)
+        return replace(self._in_hazards(rule), notes=(note, *self.notes))
+
+    def _in_hazards(self, rule: PartialLikelihood) -> Dataset:
+        return replace(self, y=rule.target, weights=rule.weights, rule=rule)
+
+    @property
+    def is_survival(self) -> bool:
+        """Return whether y is a time until an event."""
+        return isinstance(self.rule, PartialLikelihood)
+
+    def with_ratios(self, ratios: Array) -> Dataset:
+        """Return the table of times with the baseline hazard of these hazard ratios."""
+        assert isinstance(self.rule, PartialLikelihood)
+        return self._in_hazards(self.rule.given(ratios))
 
     @property
     def n_rows(self) -> int:
@@ -182,6 +261,8 @@ class Dataset:
 
     @property
     def task(self) -> str:
+        if self.is_survival:
+            return "survival"
         return "classification" if self.classes else "regression"
 
     def signal(self, prediction: Array) -> Array:
@@ -233,6 +314,11 @@ class Dataset:
     @cached_property
     def target_variance(self) -> float:
         """Return Var(Y); of three or more classes the sum of that of their indicators."""
+        if self.outputs is not None:
+            return float(self.outputs.shape[1])
+        if self.rule is not None and self.rule.has_residuals:
+            constant = np.full(self.n_rows, self.rule.constant(self.y, self.weights))
+            return float(np.average(self.rule.left(self.y, constant) ** 2, weights=self.weights))
         if not self.classes:
             mean = np.average(self.y, weights=self.weights)
             return float(np.average((self.y - mean) ** 2, weights=self.weights))
@@ -240,6 +326,13 @@ class Dataset:
             self.n_rows if self.weights is None else self.weights.sum()
         )
         return float((shares * (1 - shares)).sum() / (2 if self.n_classes == 2 else 1))
+
+    def with_loss(self, rule: Loss | None) -> Dataset:
+        """Return the table with another loss, or raise where it is not for this target."""
+        if rule is None:
+            return self if self.rule is None else replace(self, rule=None)
+        what = f"The target '{short(self.target)}'"
+        return replace(self, rule=rule.of(what, self.y, self.weights, self.n_classes))
 
     @cached_property
     def inflation(self) -> Array:
@@ -264,13 +357,16 @@ class Dataset:
     def left(self, prediction: Array, rows: Index) -> Array:
         """Return what is left of y: y − mean, or for classes indicator − probability."""
         if not self.classes:
-            return self.y[rows] - prediction
+            y = self.y[rows]
+            return y - prediction if self.rule is None else self.rule.left(y, prediction)
         indicators = self.y[rows, None] == np.arange(1, self.n_classes)
         score: Array = indicators - prediction[:, 1:]
         return score[:, 0] if self.n_classes == 2 else score
 
     def loss(self, prediction: Array, rows: Index) -> Array:
-        """Return each row's loss: squared error, or for classes the log-loss."""
+        """Return each row's loss: the rule's, else squared error, or for classes the log-loss."""
+        if self.rule is not None:
+            return self.rule.of_rows(self.y, prediction, rows)
         if not self.classes:
             return (self.y[rows] - prediction) ** 2
         chosen = prediction[np.arange(len(prediction)), self.y[rows].astype(np.intp)]
@@ -279,10 +375,25 @@ class Dataset:
     def mean_prediction(self, train: Rows, n_rows: int) -> Array:
         """Return what one predicts from no features at all: the mean, or the class shares."""
         weights = None if self.weights is None else self.weights[train]
+        if self.rule is not None and not self.classes:
+            return np.full(n_rows, self.rule.constant(self.y[train], weights))
         if not self.classes:
             return np.full(n_rows, np.average(self.y[train], weights=weights))
         shares = np.bincount(self.y[train].astype(np.intp), weights, self.n_classes)
         return np.tile(shares / shares.sum(), (n_rows, 1))
+
+
+def several_targets(y: object) -> dict[str, object]:
+    """Return targets by their names where there are several: names, a frame or an array of them."""
+    if isinstance(y, (list, tuple)) and len(y) > 1 and all(isinstance(one, str) for one in y):
+        return {text_of(name): name for name in y} if len(y) < MIN_ROWS else {}
+    if has_columns(y):
+        columns = columns_of(y)
+        frame = frame_of(y)
+        return {name: frame[name] for name in columns} if len(columns) > 1 else {}
+    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] > 1:
+        return {f"y{k}": y[:, k] for k in range(y.shape[1])}
+    return {}
 
 
 def _variance(X: Array, weights: Array | None) -> Array:
@@ -328,6 +439,7 @@ class _Beside:
     y: Column | None
     weights: Column | None
     clusters: Column | None
+    event: Column | None
     n_rows: int
     notes: tuple[str, ...] = ()
     kept: Rows | None = None
@@ -346,17 +458,19 @@ def _beside(
         column, note = (None, "") if found is None else found
         columns.append(column)
         notes += [text for text in (note, column.note if column else "") if text]
-    y, weights, clusters = columns
+    y, weights, clusters, event = columns
     if not drop or y is None:
-        return _Beside(table, y, weights, clusters, n_rows, tuple(notes))
+        return _Beside(table, y, weights, clusters, event, n_rows, tuple(notes))
     kept = np.array([at for at, value in enumerate(y.values) if not is_gap(value)], dtype=np.intp)
     if len(kept) == n_rows:
-        return _Beside(table, y, weights, clusters, n_rows, tuple(notes))
+        return _Beside(table, y, weights, clusters, event, n_rows, tuple(notes))
     table = {name: column.at(kept) for name, column in table.items()}
     problems.of(_check_size, table, len(kept))
     notes.append(f"{plural(n_rows - len(kept), 'row')} of {n_rows:,} without a target left out.")
-    y, weights, clusters = (None if c is None else c.at(kept) for c in (y, weights, clusters))
-    return _Beside(table, y, weights, clusters, len(kept), tuple(notes), kept)
+    y, weights, clusters, event = (
+        None if c is None else c.at(kept) for c in (y, weights, clusters, event)
+    )
+    return _Beside(table, y, weights, clusters, event, len(kept), tuple(notes), kept)
 
 
 def _column(what: str, value: object, X: object, n_rows: int) -> tuple[Column, str] | None:
@@ -388,7 +502,7 @@ def _target(name: str, y: object, n_rows: int, task: str) -> tuple[Array, tuple[
     """Return y as numbers, or as class codes with the class names."""
     what = f"The target '{short(name)}'"
     raw = vector(what, y, n_rows)
-    gone = [at for at, value in enumerate(raw.values) if is_gap(value)]
+    gone = _gaps(raw.values)
     if gone:
         raise InputError(
             f"{what} is missing in {plural(len(gone), 'row')} (the first is row {gone[0] + 1}). "
@@ -397,6 +511,8 @@ def _target(name: str, y: object, n_rows: int, task: str) -> tuple[Array, tuple[
     distinct = np.unique(raw.values)
     if len(distinct) < 2:
         raise InputError(f"{what} is the same in every row. Choose a target that varies.")
+    if task == "ordinal":
+        return _mean_ranks(what, raw, distinct), ()
     is_text = raw.values.dtype == object or (raw.was_text and len(distinct) <= MAX_LEVELS)
     is_classes = raw.is_label or is_text or len(distinct) == 2
     if task == "classification" or (task == "auto" and is_classes):
@@ -407,6 +523,26 @@ def _target(name: str, y: object, n_rows: int, task: str) -> tuple[Array, tuple[
     if is_constant(raw.values):
         raise InputError(f"{what} is the same in every row. Choose a target that varies.")
     return np.ascontiguousarray(raw.values, dtype=float), ()
+
+
+def _mean_ranks(what: str, raw: Column, distinct: NDArray[np.generic]) -> Array:
+    """Return the share of rows below each row's class and half of its own (ridits, Bross 1958)."""
+    if raw.values.dtype == object and not raw.order:
+        raise InputError(
+            f"{what} holds text without an order. Give numbers, or an ordered category: "
+            "pandas.Categorical(y, categories=[…], ordered=True)."
+        )
+    place = {label: at for at, label in enumerate(raw.order or distinct.tolist())}
+    codes = np.array([place[value] for value in raw.values.tolist()], dtype=np.intp)
+    counts = np.bincount(codes, minlength=len(place))
+    return np.asarray((np.cumsum(counts) - counts / 2)[codes] / len(codes))
+
+
+def _gaps(values: NDArray[np.generic]) -> list[int]:
+    """Return which rows have no value."""
+    if np.issubdtype(values.dtype, np.floating):
+        return [int(at) for at in np.flatnonzero(np.isnan(values))]
+    return [at for at, value in enumerate(values) if is_gap(value)]
 
 
 def _class_codes(

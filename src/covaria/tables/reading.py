@@ -47,6 +47,7 @@ class Column:
     was_text: bool = False
     note: str = ""  # how text was read
     problem: str = ""  # why it cannot be read
+    order: tuple[str, ...] = ()  # of labels that have one
 
     def __len__(self) -> int:
         return len(self.values)
@@ -244,7 +245,7 @@ def _series(what: str, series: Series) -> Column:
     if dtype.is_numeric() or dtype == nw.Boolean:
         return Column(_floats(series))
     if dtype in (nw.Categorical, nw.Enum):
-        return Column(_labels(series.to_list()), is_label=True)
+        return Column(_labels(series.to_list()), is_label=True, order=_order_of(series))
     if dtype == nw.Date or dtype == nw.Datetime:
         return Column(_days(series))
     if dtype == nw.Duration:
@@ -252,6 +253,17 @@ def _series(what: str, series: Series) -> Column:
     if dtype.is_nested():
         raise InputError(f"{what} holds lists or records. Split it into columns.")
     return objects(what, series.to_list())
+
+
+def _order_of(series: Series) -> tuple[str, ...]:
+    """Return the categories from the lowest to the highest, none where they have no order."""
+    import narwhals as nw
+
+    if isinstance(series.dtype, nw.Enum):
+        return tuple(text_of(one) for one in series.dtype.categories)
+    kind = getattr(series.to_native(), "dtype", None)
+    found = getattr(kind, "categories", ()) if getattr(kind, "ordered", False) else ()
+    return tuple(text_of(one) for one in found)
 
 
 def _floats(series: Series) -> Array:

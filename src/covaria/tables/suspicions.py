@@ -64,7 +64,7 @@ def suspicions(data: Dataset) -> tuple[Suspicion, ...]:
 
 def _leaks(data: Dataset) -> Iterable[Suspicion]:
     """Yield features of which the target is almost a function: one column, or its levels."""
-    y = _standard(_targets(data))
+    y = _standard(data.columns_of_y)
     found = {}
     for feature in data.features:
         if feature.tested:
@@ -84,13 +84,6 @@ def _leaks(data: Dataset) -> Iterable[Suspicion]:
             f"{'it is' if one else 'they are'} made from it or known only after it, drop "
             f"{'it' if one else 'them'}: X.drop(columns={_shown(names)!r}), or --drop.",
         )
-
-
-def _targets(data: Dataset) -> Array:
-    """Return the target as columns: a number, or a mark for each class but the first."""
-    if not data.classes:
-        return data.y[:, None]
-    return np.asarray(data.y[:, None] == np.arange(1, data.n_classes), dtype=float)
 
 
 def _multiple_correlation(x: Array, y: Array) -> float:
