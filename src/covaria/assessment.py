@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 
 from covaria.diagnostics.residual_checks import leftover
@@ -35,7 +34,7 @@ from covaria.nuisance.memory import Memory
 from covaria.nuisance.plan import Choices, Lazy, Plan, Progress
 from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.several import fit_all
-from covaria.nuisance.splits import make_splits
+from covaria.nuisance.splits import can_be_redrawn, make_splits
 from covaria.options.checks import jobs, plain, plain_all, reporter, truth
 from covaria.options.familiar import knows_its_options
 from covaria.results.conclusion import Chosen, Options, conclude, select_without_test
@@ -53,7 +52,7 @@ from covaria.results.grouping import (
     worth_asking,
 )
 from covaria.results.result import Result
-from covaria.tables.dataset import Dataset, named_features
+from covaria.tables.dataset import Dataset, named_features, named_groups
 from covaria.tables.encoding import encoded
 from covaria.tables.formulas import Formula, is_formula, read_formula
 from covaria.tables.losses import Pinball, read_loss
@@ -311,7 +310,7 @@ class Job:
                 return self.run(progress, beside, spent)
         ledger = Ledger() if spent is None else Ledger(dict(spent.rows))
         with ledger.stage("prepare"):
-            ledger.charge("checking the table", "", 0, self.seconds)
+            ledger.charge("checking the table", "", 0, self.seconds if spent is None else 0.0)
         if self.data.is_survival and not self.has_baseline:
             return self._with_baseline(ledger, executor)._run(ledger, progress, executor)
         return self._run(ledger, progress, executor)
@@ -405,9 +404,11 @@ class Job:
         """Return the features to test where some more are named."""
         if self.given is not None:
             raise InputError("predictions=… cannot be extended. Call assess with all of them.")
-        if not features or self.asked is None:
+        if not features:
             return self.asked
         new = named_features(features, self.data, self.settings.get("groups"))
+        if self.asked is None:
+            return None
         return tuple(name for name in self.data.names if name in {*self.asked, *new})
 
     def _groups(self, plan: Plan, residuals: Residuals, result: Result) -> pd.DataFrame:
@@ -553,9 +554,10 @@ def prepare(
         asked_for = read_formula(str(formula), X, (sample_weight, clusters, event))
         X, y, named, features = _by_formula(asked_for, named, features)
     if said:
+        splits = choices.get("splits")
         _check_sampled(
             y=y, sample_weight=sample_weight, clusters=clusters, event=event,
-            predictions=predictions,
+            predictions=predictions, splits=None if can_be_redrawn(splits) else splits,
         )  # fmt: skip
     data = Dataset.from_table(
         X, y, groups=named, sample_weight=sample_weight, clusters=clusters,
@@ -604,17 +606,26 @@ def _by_formula(
             "A formula says what is tested: put what is not behind |, and leave out features."
         )
     together = {**(groups or {}), **formula.groups}
-    return formula.table, formula.target, together or None, formula.features
+    tested = formula.features
+    for name, members in named_groups(groups).items():
+        if tested is not None and set(members) <= set(tested):
+            tested = [name, *(one for one in tested if one not in members)]
+    return formula.table, formula.target, together or None, tested
 
 
 def _check_sampled(**beside: object) -> None:
     """Raise where something beside a table has all of its rows, and the table some."""
     for name, value in beside.items():
-        if value is not None and not isinstance(value, str):
+        if value is not None and not isinstance(value, str) and not _are_names(name, value):
             raise InputError(
                 f"A sample of the table's rows is drawn, and {name} lies beside it. Put it into "
                 "the table and give the name of its column."
             )
+
+
+def _are_names(what: str, value: object) -> bool:
+    """Return whether several targets are named, as columns of the table."""
+    return what == "y" and isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _is_default(methods: object) -> bool:
@@ -752,8 +763,7 @@ def _check(job: Job) -> None:
             f"effect='{options.effect}' needs a target of numbers or of two classes, not of "
             f"{data.n_classes}."
         )
-    redrawn = isinstance(options.splits, (str, Real)) or hasattr(options.splits, "split")
-    if data.kept is not None and not redrawn:
+    if data.kept is not None and not can_be_redrawn(options.splits):
         raise InputError(
             "splits as lists of row numbers do not go with missing_target='drop', which leaves "
             "rows out. Drop them first, or use a number of folds."

@@ -84,6 +84,13 @@ def test_nothing_is_fitted_where_all_is_known(table):
     assert models(first.extend(methods="lasso")) == models(first)
 
 
+def test_the_table_is_checked_and_charged_once(table):
+    result = covaria.assess(*table, learner="linear", methods=["gcm"])
+    spent = [one.cost.loc[one.cost["purpose"] == "checking the table", "seconds"].tolist()
+             for one in (result, result.extend(methods="loco"))]  # fmt: skip
+    assert spent[0] == spent[1]
+
+
 def test_what_is_named_twice_or_unknown_is_refused(table):
     result = covaria.assess(*table, learner="linear", methods=["gcm"], features=["age"])
     with pytest.raises(InputError, match="names nothing that the result has not"):
@@ -92,6 +99,8 @@ def test_what_is_named_twice_or_unknown_is_refused(table):
         result.extend()
     with pytest.raises(InputError, match="rooms"):
         result.extend(features=["room"])
+    with pytest.raises(InputError, match="rooms"):
+        covaria.assess(*table, learner="linear", methods=["gcm"]).extend(features=["room"])
     with pytest.raises(InputError, match="lazy needs learner='network'"):
         result.extend(methods=["lazy"])
 

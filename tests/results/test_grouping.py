@@ -220,3 +220,9 @@ def test_least_squares_tells_which_sets_are_worth_a_test():
         assert (sees(Node((0, 1))), sees(Node((2, 3)))) == (True, False)
     wide = prepare(rng.normal(size=(30, 40)), rng.normal(size=30)).encoded
     assert seen_by_lines(wide)(Node((0, 1)))  # no rows are left to tell
+
+
+def test_units_have_no_say_in_which_sets_are_asked_of():
+    X, y = blocks(200, 0, effect=1.0)
+    X[:, 7] *= 1e12
+    assert seen_by_lines(prepare(X, y).encoded)(Node((0, 1, 2, 3)))

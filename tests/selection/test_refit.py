@@ -13,6 +13,7 @@ from covaria.errors import InputError
 from covaria.learners import Boosting
 from covaria.selection.refit import EVERYTHING, held_out_error, name_learners, refit
 from covaria.selection.stability import stability
+from covaria.tables.sampling import at_hand
 
 
 @pytest.fixture(scope="module")
@@ -274,3 +275,22 @@ def test_the_command_stability_says_what_stability_says(table, tmp_path, monkeyp
     code, said, _ = run(monkeypatch, capsys, *words, "--learners", "linear,linear(ridge=0.1)")
     assert code == 0
     assert "linear: Of" in said
+
+
+def test_every_draw_of_folds_has_the_same_sample_of_rows(table):
+    X, y = table
+    frame = X.assign(y=y)
+    asked = {"learner": "linear", "methods": "gcm", "progress": False}
+    found = refit(frame, "y", rows=60, seeds=2, **asked)
+    part = at_hand(frame, 60, seed=0)[0]
+    alone = [refit(part, "y", seed=seed, **asked) for seed in (0, 1)]
+    np.testing.assert_array_equal(
+        found.errors["error"], pd.concat([one.errors for one in alone])["error"]
+    )
+
+
+def test_what_a_formula_gives_is_not_refitted(table):
+    pytest.importorskip("formulaic")
+    X, y = table
+    with pytest.raises(InputError, match=r"the \| of a formula"):
+        refit("y ~ a + b | c", X.assign(y=y), learner="linear", methods="gcm")

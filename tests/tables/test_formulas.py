@@ -94,3 +94,18 @@ def test_a_formula_takes_a_table_and_says_itself_what_is_tested(homes):
 
 def test_only_text_with_a_tilde_is_a_formula():
     assert [is_formula(x) for x in ("a ~ b", "a.csv", 3, None)] == [True, False, False, False]
+
+
+def test_categories_and_groups_are_tested_beside_what_is_given(homes):
+    found = covaria.assess("price ~ rooms + C(kind) | city", homes, **ASKED)
+    assert found.features == ["rooms", "kind"]
+    found = covaria.assess(
+        "price ~ rooms + area + C(kind) | city", homes, groups={"size": ["rooms", "area"]}, **ASKED
+    )
+    assert sorted(found.features) == ["kind", "size"]
+
+
+def test_a_dot_leaves_out_weights_and_clusters(homes):
+    found = covaria.assess("price ~ . | city", homes, clusters="block", sample_weight="area",
+                           **ASKED)  # fmt: skip
+    assert found.features == ["rooms", "kind", "zip", "my col"]

@@ -120,7 +120,8 @@ def test_arrow_files_are_read(frame, tmp_path):
 
 
 def test_rows_draw_from_a_dataframe_too(frame):
-    for table in (frame, pytest.importorskip("polars").from_pandas(frame)):
+    of_arrow = pa.Table.from_pandas(frame)
+    for table in (frame, of_arrow, pytest.importorskip("polars").from_pandas(frame)):
         result = covaria.assess(table, "y", rows=400, learner="linear", methods="gcm")
         assert result.about.n_rows == 400
 
@@ -130,6 +131,8 @@ def test_what_lies_beside_a_sampled_table_is_refused(frame, parquet):
         covaria.assess(parquet, frame["y"], rows=100)
     with pytest.raises(InputError, match="clusters lies beside it"):
         covaria.assess(parquet, "y", clusters=np.arange(N_ROWS), rows=100)
+    with pytest.raises(InputError, match="splits lies beside it"):
+        covaria.assess(parquet, "y", splits=[(range(50), range(50, 100))], rows=100)
     with pytest.raises(InputError, match="rows draws from a table with named columns"):
         covaria.assess(frame[["a", "b"]].to_numpy(), frame["y"], rows=100)
 

@@ -6,6 +6,7 @@ import copy
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -68,6 +69,15 @@ def is_cross_fit(folds: Sequence[Fold], n_rows: int) -> bool:
     return len(tested) == n_rows and all(
         len(train) + len(test) == n_rows and not np.isin(test, train).any() for train, test in folds
     )
+
+
+def can_be_redrawn(splits: object) -> bool:
+    """Return whether splits can be had of any rows: row numbers hold for those of one table.
+
+    >>> can_be_redrawn(5), can_be_redrawn("none"), can_be_redrawn([([0], [1])])
+    (True, True, False)
+    """
+    return isinstance(splits, (str, Real)) or hasattr(splits, "split")
 
 
 def describe(splits: object) -> str:

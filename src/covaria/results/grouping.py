@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from covaria.errors import listed
 from covaria.policy import Policy, threshold
-from covaria.tables.dataset import Dataset, Feature, Levels
+from covaria.tables.dataset import SMALLEST, Dataset, Feature, Levels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,6 +169,7 @@ def seen_by_lines(data: Dataset) -> Callable[[Node], bool]:
     from scipy.stats import chi2
 
     X = data.X - data.X.mean(axis=0)
+    X = X / np.maximum(np.sqrt(np.mean(X**2, axis=0)), SMALLEST)  # units have no say
     y = data.y if data.n_classes <= 2 else np.eye(data.n_classes)[data.y.astype(np.intp)]
     inverse, free = np.linalg.pinv(X.T @ X, hermitian=True), data.n_rows - data.X.shape[1] - 1
     slopes = inverse @ (X.T @ (y - y.mean(axis=0)))

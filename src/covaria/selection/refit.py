@@ -25,11 +25,17 @@ from covaria.learners import Learner, Prefit, get_learner
 from covaria.nuisance.plan import Plan, Progress
 from covaria.nuisance.residuals import fit_residuals
 from covaria.nuisance.splits import Fold
-from covaria.options.checks import plain_all, reporter, whole
+from covaria.options.checks import plain, plain_all, reporter, whole
 from covaria.options.naming import split_names
 from covaria.randomness import seed_of
 from covaria.results.result import lines_of, plain_table
-from covaria.selection.stability import Rule, Stability, check_options, stability
+from covaria.selection.stability import (
+    Rule,
+    Stability,
+    check_options,
+    check_splits,
+    stability_of,
+)
 from covaria.tables.dataset import Dataset, Feature, Rows, is_constant
 
 if TYPE_CHECKING:
@@ -102,13 +108,9 @@ def refit(
     what = "a whole number of fold draws, 1 or more"
     seeds, seed = whole("seeds", seeds, 1, MOST_SEEDS, what), whole("seed", seed, 0)
     # Says what is wrong before anything is run.
-    folds, progress = Rule(folds=folds, threshold=threshold).folds, reporter(progress)
+    rule, progress = Rule(folds=folds, threshold=threshold), reporter(progress)
     check_options(options, own=("learner", "learners", "methods"))
-    if options.get("features") is not None:
-        raise InputError(
-            "refit compares learners on what is selected of all features, so features is not for "
-            "it. Use stability, or leave out the columns that no learner shall see."
-        )
+    check_splits(plain(options.get("splits", 5)))
     runs: list[_Run] = []
     named = name_learners([learner] if learners is None else learners)
     if any(isinstance(one, Prefit) for one in named.values()):
@@ -116,19 +118,28 @@ def refit(
             "refit fits learners on what was selected, and a prefit model is not fitted again. "
             "Give the estimator itself."
         )
-    total = len(named) * seeds * folds
+    total = len(named) * seeds * rule.count
     with watched(progress) as heard:
         for name, one in named.items():
             given = WITHOUT_CHECKS | options
             job = prepare(X, y, learner=one, methods=methods, seed=seed, n_jobs=n_jobs, **given)
-            for at in range(seeds):
-                told = _after(heard, len(runs) * folds, total)
-                found = stability(
-                    X, y, methods=methods, learner=one, folds=folds, threshold=threshold,
-                    seed=seed + at, n_jobs=n_jobs, progress=told, **options,
-                )  # fmt: skip
-                runs.append(_Run(name, seed + at, found, _errors(job, found, seed + at)))
+            _check_all_tested(job)
+            for at in range(seed, seed + seeds):
+                # The same table for every draw of the folds: a sample of rows goes by the seed.
+                one_draw = replace(job, options=replace(job.options, seed=at))
+                found = stability_of(one_draw, rule, _after(heard, len(runs) * rule.count, total))
+                runs.append(_Run(name, at, found, _errors(job, found, at)))
     return _concluded(runs)
+
+
+def _check_all_tested(job: Job) -> None:
+    """Raise where features, or the bar of a formula, leave some untested."""
+    if job.asked is not None:
+        raise InputError(
+            "refit compares learners on what is selected of all features, so neither features nor "
+            "the | of a formula is for it. Use stability, or leave out the columns that no learner "
+            "shall see."
+        )
 
 
 def name_learners(given: object) -> dict[str, Learner]:
@@ -153,9 +164,9 @@ def name_learners(given: object) -> dict[str, Learner]:
     return named
 
 
-def _after(progress: Progress | None, done: int, total: int) -> Progress | bool:
+def _after(progress: Progress | None, done: int, total: int) -> Progress | None:
     if progress is None:
-        return False
+        return None
     return lambda at, _: progress(done + at, total)
 
 

@@ -16,7 +16,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from covaria.execution.processes import Processes
 from covaria.execution.progress import watched
 from covaria.execution.threads import one_thread
 from covaria.nuisance.plan import Progress
-from covaria.nuisance.splits import Fold, by_appearance, make_splits
+from covaria.nuisance.splits import Fold, by_appearance, can_be_redrawn, make_splits
 from covaria.options.checks import one_of, plain, reporter, shown, whole
 from covaria.options.familiar import unknown_option
 from covaria.randomness import seed_of, stream
@@ -116,19 +115,24 @@ def stability(
     """
     rule, progress = Rule(scheme, folds, pairs, threshold), reporter(progress)
     check_options(options)
-    _check_splits(plain(options.get("splits", 5)))
+    check_splits(plain(options.get("splits", 5)))
     given = WITHOUT_CHECKS | options
     methods = methods if method is None else method
     job = prepare(X, y, learner=learner, methods=methods, seed=seed, n_jobs=n_jobs, **given)
+    with watched(progress) as reported:
+        return stability_of(job, rule, reported)
+
+
+def stability_of(job: Job, rule: Rule, progress: Progress | None) -> Stability:
+    """Return how often each feature of a checked run is selected on parts of its rows."""
     if job.finds_groups:
         raise InputError("groups='auto' is for assess. Name the groups, or leave them out.")
     samples = rule.samples(job.data, job.options.seed)
     runs = []
-    with watched(progress) as reported:
-        for run in _runs(job, samples, rule.scheme):
-            runs.append(run)
-            if reported:
-                reported(len(runs), len(samples))
+    for run in _runs(job, samples, rule.scheme):
+        runs.append(run)
+        if progress:
+            progress(len(runs), len(samples))
     if all(run.nothing for run in runs):
         raise InputError(f"On a part of {plural(len(samples[0][0]), 'row')}: {runs[0].nothing}")
     return _concluded(job, rule, samples, runs)
@@ -228,9 +232,9 @@ def check_options(
             raise unknown_option(name, known)
 
 
-def _check_splits(splits: object) -> None:
+def check_splits(splits: object) -> None:
     """Raise a sentence where splits hold for the whole table only."""
-    if not (isinstance(splits, (str, Real)) or hasattr(splits, "split") or splits is None):
+    if splits is not None and not can_be_redrawn(splits):
         raise InputError(
             "splits as lists of row numbers fit the whole table only. Use a number of folds, a "
             "share, 'none' or a scikit-learn splitter."

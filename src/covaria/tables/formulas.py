@@ -58,21 +58,28 @@ def read_formula(text: str, table: object, beside: Iterable[object] = ()) -> For
     """Return the table that a formula asks for, with columns `beside` that are named elsewhere."""
     if table is None or isinstance(table, str):
         raise InputError(f"'{short(text)}' is a formula. Give a table after it: assess(…, frame).")
-    frame = frame_of(table)
-    target, tested, given = _terms(text, [str(name) for name in frame.columns])
+    frame, named = frame_of(table), {name for name in beside if isinstance(name, str)}
+    # A dot is every column that has no other part.
+    features = [str(name) for name in frame.columns if name not in named]
+    target, tested, given = _terms(text, features)
     made = {name: _columns(name, frame, text) for name in dict.fromkeys([target, *tested, *given])}
     if made[target].shape[1] != 1:
         raise InputError(f"'{short(target)}', the target, has {made[target].shape[1]} columns.")
     own = {name for part in made.values() for name in part.columns}
-    kept = [name for name in beside if isinstance(name, str) and name in frame and name not in own]
+    kept = [name for name in frame.columns if name in named and name not in own]
     import pandas as pd
 
     return Formula(
         pd.concat([*made.values(), frame[kept]], axis=1),
         str(made[target].columns[0]),
         {n: list(part.columns) for n, part in made.items() if part.shape[1] > 1},
-        tested if given else None,
+        [_feature(name, made[name]) for name in tested] if given else None,
     )
+
+
+def _feature(name: str, part: pd.DataFrame) -> str:
+    """Return what the feature of a term is called: its column, or the term where it has several."""
+    return str(part.columns[0]) if part.shape[1] == 1 else name
 
 
 def _terms(text: str, names: list[str]) -> tuple[str, list[str], list[str]]:

@@ -99,8 +99,14 @@ def _some_of_frame(X: Any, rows: int, seed: int) -> tuple[Any, list[str]]:
     if rows >= len(X):
         return X, []
     some = drawn(len(X), rows, seed)
-    part = X.iloc[some] if hasattr(X, "iloc") else X[some]
-    return part, [note(len(X), rows)]
+    return _rows_of(X, some), [note(len(X), rows)]
+
+
+def _rows_of(X: Any, some: Rows) -> Any:
+    """Return some rows of a frame of pandas or polars, or of a table of Arrow."""
+    if hasattr(X, "iloc"):
+        return X.iloc[some]
+    return X.take(some) if hasattr(X, "combine_chunks") else X[some]
 
 
 def drawn(n_rows: int, wanted: int, seed: int) -> Rows:
