@@ -55,7 +55,7 @@ from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features, named_groups
 from covaria.tables.encoding import encoded
 from covaria.tables.formulas import Formula, is_formula, read_formula
-from covaria.tables.losses import Pinball, read_loss
+from covaria.tables.losses import Loss, Pinball, read_loss
 from covaria.tables.reading import aligned
 from covaria.tables.sampling import at_hand
 
@@ -571,23 +571,9 @@ def prepare(
     options = Options(**choices)
     if paper:
         options = options.as_in_the_paper()
-    if isinstance(chosen_learner, Prefit) and isinstance(methods, str) and methods == "default":
-        methods = PREFIT_METHODS
-    if data.outputs is not None and _is_default(methods):
-        methods = SEVERAL_METHODS
-    chosen = get_methods(
-        methods,
-        validity=options.validity,
-        paper=options.paper,
-        in_sample=options.in_sample,
-        has_loss=rule is not None,
-    )
+    chosen = _read_methods(methods, chosen_learner, data, options, has_loss=rule is not None)
     names = None if features is None else named_features(features, data, named)
-    of_y = None
-    if isinstance(rule, Pinball) and predictions is None:
-        from covaria.learners.quantiles import of_quantile
-
-        chosen_learner, of_y = of_quantile(chosen_learner, rule.q)
+    chosen_learner, of_y = _learners(chosen_learner, rule if predictions is None else None)
     job = Job(data, chosen_learner, chosen, options, n_jobs, asked=names, finds_groups=finds_groups,
               of_y=of_y)  # fmt: skip
     if predictions is not None:
@@ -595,6 +581,37 @@ def prepare(
         job = _without_fits(job, given, is_default=_is_default(methods))
     _check(job)
     return replace(job, seconds=time.perf_counter() - start, settings=settings)
+
+
+def _read_methods(
+    methods: str | Sequence[str],
+    learner: Learner,
+    data: Dataset,
+    options: Options,
+    *,
+    has_loss: bool,
+) -> list[AnyMethod]:
+    """Return the methods asked for, or those that suit the learner and the targets."""
+    if isinstance(learner, Prefit) and _is_default(methods):
+        methods = PREFIT_METHODS
+    if data.outputs is not None and _is_default(methods):
+        methods = SEVERAL_METHODS
+    return get_methods(
+        methods,
+        validity=options.validity,
+        paper=options.paper,
+        in_sample=options.in_sample,
+        has_loss=has_loss,
+    )
+
+
+def _learners(learner: Learner, rule: Loss | None) -> tuple[Learner, Learner | None]:
+    """Return the learner, and that of y where a quantile of it is asked for."""
+    if not isinstance(rule, Pinball):
+        return learner, None
+    from covaria.learners.quantiles import of_quantile
+
+    return of_quantile(learner, rule.q)
 
 
 def _by_formula(
