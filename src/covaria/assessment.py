@@ -719,7 +719,7 @@ def _check_methods(job: Job) -> None:
         if job.learner.name not in method.learners:
             raise InputError(
                 f"{method.name} needs learner='{method.learners[0]}': it linearises a network. "
-                "Use loco with other learners."
+                f"Use {'gcm' if method.two_sided else 'loco'} with other learners."
             )
         if job.data.rule is not None:
             raise InputError(
@@ -729,8 +729,14 @@ def _check_methods(job: Job) -> None:
             raise InputError(
                 f"{method.name} is for a target of numbers. For classes use loco or dropout."
             )
-    if len(limited) > 1:
+    with_settings = [m.settings for m in limited if m.settings is not None]
+    if len(with_settings) > 1 or len({_of_step(m.settings) for m in limited}) > 1:
         raise InputError("Ask for lazy once: all its settings share one run of the network.")
+
+
+def _of_step(settings: Lazy | None) -> Lazy:
+    """Return the settings of the step itself, whatever it is compared with."""
+    return replace(settings or Lazy(), stepped=True)
 
 
 def _check_several(job: Job) -> None:

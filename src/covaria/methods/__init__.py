@@ -25,6 +25,7 @@ from covaria.methods.gcm import (
 from covaria.methods.knockoffs import Knockoffs
 from covaria.methods.lasso import Lasso
 from covaria.methods.lazy import lazy, published_lazy
+from covaria.methods.lazy_gcm import lazy_gcm, of_lazy_networks
 from covaria.methods.loco import VALIDITIES, loco, split_loco, zipper_loco
 from covaria.methods.pcm import factors as pcm_factors
 from covaria.methods.pcm import pcm, reach, unexplained
@@ -335,6 +336,30 @@ METHODS: dict[str, AnyMethod] = {
             learners=("network",),
             settings=Lazy(),
             losses=lazy_losses,
+        ),
+        Method(
+            "lazy_gcm",
+            lazy_gcm,
+            needs=("y_given_all", "y_lazy", "x_masked"),
+            label="Lazy-GCM",
+            long_name="the generalised covariance measure by two networks a fold",
+            reference="Shah, R. D. and Peters, J. (2020). The hardness of conditional "
+            "independence testing and the generalised covariance measure. Annals of "
+            "Statistics 48, 1514–1538. Gao, Y., Stevens, A., Raskutti, G. and Willett, R. (2022). "
+            "Lazy estimation of variable importance for large neural networks. International "
+            "Conference on Machine Learning.",
+            about="GCM by two networks in all, one linearised and one masked; learner='network' "
+            "only",
+            effect="partial correlation",
+            two_sided=True,
+            scale=of_lazy_networks(product_scale),
+            unit=of_lazy_networks(correlation_scale),
+            degrees=of_lazy_networks(degrees_of_freedom),
+            zero="redundant",
+            learners=("network",),
+            held_out=True,
+            factors=of_lazy_networks(factors),
+            fisher=of_lazy_networks(fisher_scale),
         ),
         Chooser(
             "lasso",

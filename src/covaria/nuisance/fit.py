@@ -293,7 +293,6 @@ def _blended(plan: Plan, task: Task, found: dict[Learner, dict[Task, Outcome]]) 
         direction=_weighted([outcome.direction for outcome in outcomes], weights),
         dropped=_losses(plan, task, prediction, outcomes, weights, "dropped"),
         permuted=_losses(plan, task, prediction, outcomes, weights, "permuted"),
-        lazy=_losses(plan, task, prediction, outcomes, weights, "lazy"),
         seconds=sum(outcome.seconds for outcome in outcomes),
         learner=label,
     )

@@ -47,8 +47,9 @@ class Outcome:
     `unused` names the features that a full model never used, where leaving one out is known to
     give the same model again. One outcome may answer `count` tasks in a row that share fold and
     need; its predictions then have a row per feature, or per column of the features. Instead of
-    predictions it may give what they have `left`. `dropped`, `permuted` and `lazy` are losses, a
-    column per feature; `lazy` has one more, of the full network after a step of its own.
+    predictions it may give what they have `left`. `dropped` and `permuted` are losses, a column per
+    feature; `lazy` has what lazily refitted networks leave of y, with one column more, of the full
+    network after a step of its own.
     `direction`, a column per feature too, is the prediction less its mean over other values of the
     feature (`Plan.references`), or differs from that by a constant. `learner` says which one
     served, where each regression chose its own. `models` counts what was fitted for it, where that

@@ -16,7 +16,7 @@ from covaria.errors import InputError
 from covaria.execution.cost import Ledger
 from covaria.execution.threads import one_thread
 from covaria.learners import Auto, Boosting, Sparse
-from covaria.nuisance import conditional
+from covaria.nuisance import conditional, masked
 from covaria.nuisance.attenuation import attenuation
 from covaria.nuisance.directions import directions
 from covaria.nuisance.engines import plain
@@ -53,6 +53,7 @@ NEEDS = (
     "y_dropped",
     "y_permuted",
     "y_lazy",
+    "x_masked",
     "y_conditional",
     "f_given_rest",
     "square_given_rest",
@@ -164,6 +165,17 @@ class Residuals:
     def loss_stepped(self) -> Array:
         """Return each row's loss under the full network after a step of its own, as a column."""
         return self.arrays["loss_lazy"][:, -1:]
+
+    @cached_property
+    def of_lazy_networks(self) -> Residuals:
+        """Return the residuals of lazily refitted networks and of the masked one as GCM's two."""
+        names = {"y_given_rest": self.arrays["y_lazy"][:, :-1], "x_given_rest": self.x_masked}
+        return _within_levels(replace(self, arrays=names, widening=None, within={}))
+
+    @property
+    def x_masked(self) -> Array:
+        """Return what the network that masks each feature in turn leaves of the columns."""
+        return self.arrays["x_masked"]
 
     @property
     def n_learned(self) -> int:
@@ -299,6 +311,8 @@ def _fitted(plan: Plan) -> Residuals:
         residuals = _less_selected(plan, residuals)
     if conditional.NEED in plan.needs:
         residuals = _with_conditional(plan, residuals)
+    if masked.NEED in plan.needs:
+        residuals = _with_masked(plan, residuals)
     if "f_given_rest" in plan.needs:
         if _has_own_functions(plan):
             residuals = _with_functions(plan, residuals, halves)
@@ -323,6 +337,22 @@ def _with_conditional(plan: Plan, residuals: Residuals) -> Residuals:
     return replace(
         residuals,
         arrays={**residuals.arrays, "loss_conditional": losses},
+        failures={**residuals.failures, **failures},
+        fits={**residuals.fits, need: models},
+        seconds={**residuals.seconds, need: seconds},
+    )
+
+
+def _with_masked(plan: Plan, residuals: Residuals) -> Residuals:
+    """Return the residuals with those of all features by one network a fold."""
+    begin, need = time.perf_counter(), masked.NEED
+    left, failures, models = masked.left_of_features(plan, residuals.rows)
+    seconds = time.perf_counter() - begin
+    if plan.ledger:
+        plan.ledger.charge(plan.purpose, plan.learner.name, models, seconds)
+    return replace(
+        residuals,
+        arrays={**residuals.arrays, need: left},
         failures={**residuals.failures, **failures},
         fits={**residuals.fits, need: models},
         seconds={**residuals.seconds, need: seconds},
@@ -821,7 +851,7 @@ def _shapes(plan: Plan, n_rows: int) -> dict[str, tuple[int, ...]]:
         if f"y_{need}" in plan.needs:
             shapes[f"loss_{need}"] = (n_rows, data.n_features)
     if "y_lazy" in plan.needs:
-        shapes["loss_lazy"] = (n_rows, data.n_features + 1)
+        shapes["y_lazy"] = shapes["loss_lazy"] = (n_rows, data.n_features + 1)
     return shapes
 
 
@@ -850,10 +880,14 @@ def _left_of_full(data: Dataset, test: Index, at: Index, found: Found) -> Placed
     left = data.left(_prediction(outcome), test)
     yield "y_given_all", (at,) if left.ndim == 1 else (slice(0, left.shape[1]), at), left.T
     yield "loss_given_all", (at,), data.loss(_prediction(outcome), test)
-    for name in ("dropped", "permuted", "lazy"):
+    for name in ("dropped", "permuted"):
         losses = getattr(outcome, name)
         if losses is not None:
             yield f"loss_{name}", (slice(0, losses.shape[1]), at), losses.T
+    if outcome.lazy is not None:
+        block = (slice(0, outcome.lazy.shape[1]), at)
+        yield "y_lazy", block, outcome.lazy.T
+        yield "loss_lazy", block, (outcome.lazy**2).T
 
 
 def _left_of_reduced(data: Dataset, test: Index, at: Index, found: Found) -> Placed:

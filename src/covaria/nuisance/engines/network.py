@@ -453,7 +453,7 @@ def _permuted(plan: Plan, shared: Shared, task: Task, model: Trained) -> Array |
 
 
 def _lazy(plan: Plan, shared: Shared, task: Task, model: Trained) -> Array | None:
-    """Return the loss of each row and lazily refitted network, last that of the full one."""
+    """Return what lazily refitted networks leave of each row's y, last what the full one leaves."""
     if task.need != "y_given_all" or "y_lazy" not in plan.needs:
         return None
     layers = [_layer(model.flat, model.widths, layer) for layer in range(len(model.widths) - 1)]
@@ -464,7 +464,7 @@ def _lazy(plan: Plan, shared: Shared, task: Task, model: Trained) -> Array | Non
     except np.linalg.LinAlgError:
         return np.array([np.nan])  # the plain engine says what it is
     answers = model.target.center + model.target.scale * outputs
-    return np.asarray((plan.data.y[plan.folds[task.fold][1], None] - answers) ** 2)
+    return np.asarray(plan.data.y[plan.folds[task.fold][1], None] - answers)
 
 
 def _losses_after(plan: Plan, shared: Shared, task: Task, model: Trained, change: Array) -> Array:

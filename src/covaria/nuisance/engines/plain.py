@@ -272,7 +272,7 @@ def _losses_in(plan: Plan, task: Task, model: Model | None, order: Rows) -> Arra
 
 
 def _lazy(plan: Plan, task: Task, model: Model | None) -> Array | None:
-    """Return the loss of each row and lazily refitted network, last that of the full one."""
+    """Return what lazily refitted networks leave of each row's y, last what the full one leaves."""
     if "y_lazy" not in plan.needs:
         return None
     from covaria.learners.estimators.network import NeuralNetwork
@@ -291,7 +291,7 @@ def _lazy(plan: Plan, task: Task, model: Model | None) -> Array | None:
         settings=plan.lazy,
         others=plan.not_held,
     )
-    return (data.y[test, None] - _finite(answers, answers.shape)) ** 2
+    return np.asarray(data.y[test, None] - _finite(answers, answers.shape))
 
 
 def _direction(plan: Plan, task: Task, model: Model | None) -> Array | None:

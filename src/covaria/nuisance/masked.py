@@ -1,0 +1,161 @@
+"""All features from the others by one network, in which no output sees the feature it predicts.
+
+A network has an output for each column that is predicted. Output k is taken with the columns of
+its own feature at their mean, which is zero in standardised units:
+
+    f_k(z) = v_k · h(W z − W_own z_own + b),
+
+so it is a function of the other features alone, whatever the weights. A row needs W z once and for
+each output one short sum more: one network for all features costs what one network for y does.
+Its hidden layers are shared by all outputs. What that leaves undone, the step of `engines.lazy`
+does, a ridge regression on the slopes of output k with its own feature held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from covaria.execution.threads import one_thread
+from covaria.learners import Network
+from covaria.learners.estimators.network import (
+    BATCHES,
+    Adam,
+    draws,
+    settled,
+    starting_weights,
+    torch_on_one_thread,
+    views,
+)
+from covaria.learners.estimators.single_index import center_and_scale
+from covaria.nuisance.engines import plain
+from covaria.nuisance.engines.lazy import Full, Layers, lazy_outputs
+from covaria.nuisance.plan import Array, Lazy, Plan
+from covaria.tables.dataset import Rows
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NEED = "x_masked"
+Failures = dict[tuple[str, int], str]
+# The columns that are predicted, each with those of its own feature.
+Targets = Sequence[tuple[int, tuple[int, ...]]]
+
+
+def left_of_features(plan: Plan, rows: Rows) -> tuple[Array, Failures, int]:
+    """Return what the others leave of each column in the tested `rows`; and models fitted."""
+    left, failures = np.zeros((len(rows), plan.data.X.shape[1])), Failures()
+    targets = [(c, f.columns) for f in plan.data.features for c in f.tested]
+    for fold, (_, test) in enumerate(plan.folds if targets else ()):
+        at = np.ix_(np.searchsorted(rows, test), [column for column, _ in targets])
+        try:
+            left[at] = _left_in_fold(plan, fold, targets)
+        except Exception as error:  # only what a network does can fail here
+            failures[NEED, -1] = f"fold {fold + 1}: {plain.reason(error)}"
+            break
+    return left, failures, len(plan.folds) if targets else 0
+
+
+def _left_in_fold(plan: Plan, fold: int, targets: Targets) -> Array:
+    """Return what is left of the targets in a fold's test rows, in their own units."""
+    data, (train, test) = plan.data, plan.folds[fold]
+    assert isinstance(plan.learner, Network)  # no other learner gets here
+    weights = np.ones(len(train)) if data.weights is None else data.weights[train]
+    center, scale = center_and_scale(data.X[train], weights / weights.sum())
+    Z, tested = ((data.X[rows] - center) / scale for rows in (train, test))
+    model = Masked(plan.learner, Z, weights / weights.mean(), targets, plan.learner_seed(fold))
+    columns = [column for column, _ in targets]
+    left = scale[columns] * (tested[:, columns] - masked_outputs(model, tested))
+    if not np.isfinite(left).all():
+        raise ValueError("the network predicted values that are not finite; lower lr")
+    return np.asarray(left)
+
+
+@dataclass(frozen=True)
+class Masked:
+    """Standardised training rows with their weights, of mean one, and what is predicted in them."""
+
+    learner: Network
+    Z: Array
+    weights: Array
+    targets: Targets
+    seed: int
+
+    @property
+    def goal(self) -> Array:
+        """Return the columns that are predicted."""
+        return self.Z[:, [column for column, _ in self.targets]]
+
+    @property
+    def own(self) -> Array:
+        """Return for each output a row with 1 at the columns it does not see."""
+        own = np.zeros((len(self.targets), self.Z.shape[1]))
+        for k, (_, columns) in enumerate(self.targets):
+            own[k, list(columns)] = 1.0
+        return own
+
+    def start(self) -> list[Array]:
+        """Return the parameters before the first step; columns that do not vary have no say."""
+        columns = range(self.Z.shape[1])
+        start = starting_weights(columns, self.learner.hidden, len(self.targets), self.seed)
+        start[0] *= self.weights @ self.Z**2 > 0.5 * len(self.Z)
+        return start
+
+    def trained(self) -> Layers:
+        """Return weights and biases, layer by layer, by Adam as every network here is trained."""
+        import torch
+
+        start, learner = self.start(), self.learner
+        flat = torch.from_numpy(np.concatenate([p.ravel() for p in start]))
+        adam = Adam(torch.zeros_like(flat), torch.zeros_like(flat), learner.lr, learner.weight_decay)
+        rows = [torch.from_numpy(a) for a in (self.Z, self.goal, self.weights[:, None])]
+        own, order = torch.from_numpy(self.own), draws(self.seed, BATCHES, len(self.Z))
+        losses: list[float] = []
+        with torch_on_one_thread():
+            while len(losses) < learner.epochs and not settled(losses):
+                shuffled = torch.from_numpy(order.permutation(len(self.Z)))
+                batches = zip(*(r[shuffled].split(learner.batch) for r in rows), strict=True)
+                losses.append(sum(_moved(flat, start, own, adam, *b) for b in batches) / len(self.Z))
+                if not np.isfinite(losses[-1]):
+                    raise ValueError("the network's loss became infinite; lower lr")
+        pieces = [piece.numpy().copy() for piece in views(flat, start)]
+        return list(zip(pieces[::2], pieces[1::2], strict=True))
+
+
+def _moved(
+    flat: Tensor, like: Sequence[Array], own: Tensor, adam: Adam, Z: Tensor, Y: Tensor, w: Tensor
+) -> float:
+    """Return the loss of a batch, all rows and outputs, after a step against its slope."""
+    import torch
+
+    leaf = flat.detach().requires_grad_()
+    loss = (w * (_outputs(views(leaf, like), Z, own) - Y) ** 2).mean()
+    (slope,) = torch.autograd.grad(loss, leaf)
+    adam.move(flat, slope)
+    return float(loss.detach()) * len(Z)
+
+
+def _outputs(parameters: Sequence[Tensor], Z: Tensor, own: Tensor) -> Tensor:
+    """Return the outputs, (rows, targets), each with its own feature at the mean."""
+    weight, bias, *upper = parameters
+    parts = Z[:, :, None] * weight.T
+    sums = (Z @ weight.T + bias)[:, None, :] - own @ parts
+    for weight, bias in zip(upper[:-2:2], upper[1:-2:2], strict=True):
+        sums = sums.relu() @ weight.T + bias
+    return (sums.relu() * upper[-2]).sum(dim=2) + upper[-1]
+
+
+def masked_outputs(masked: Masked, Z: Array) -> Array:
+    """Return what the network predicts at standardised rows after its steps, (rows, targets)."""
+    *lower, (weight, bias) = masked.trained()
+    roots = np.sqrt(masked.weights)[:, None]
+    found = np.empty((len(Z), len(masked.targets)))
+    with one_thread(), np.errstate(all="ignore"):
+        for k, (column, own) in enumerate(masked.targets):
+            layers = [*lower, (weight[[k]], bias[[k]])]
+            full = Full(layers, masked.Z, masked.Z[:, column], roots)
+            found[:, k] = lazy_outputs(full, Z, [own], Lazy())[:, 0]
+    return found
