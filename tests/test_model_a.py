@@ -39,9 +39,9 @@ def test_over_a_few_draws():
 
 @pytest.mark.slow
 def test_all_find_x3_to_x8_and_the_lasso_has_the_highest_accuracy_and_f1():
-    tests = [name for name in METHODS if name != "lazy"]
+    tests = [name for name in METHODS if name not in ("lazy", "lazy_gcm")]
     found = study(tests, "boosting", 100)
-    found |= study(["lazy"], "network(epochs=100)", 100)
+    found |= study(["lazy", "lazy_gcm"], "network(epochs=100)", 100)
     for method, (accuracy, recall, f1) in found.items():
         print(f"{method:12} accuracy {accuracy:.3f}  recall of x3–x8 {recall:.3f}  F1 {f1:.3f}")
         assert recall > 0.99, method

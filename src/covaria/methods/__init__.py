@@ -119,6 +119,8 @@ class Method:
     ceiling: Callable[[Residuals], Array] | None = None
     # By how much further than its standard error says the interval reaches.
     reach: Callable[[Residuals], float] | None = None
+    # The residuals that its factors are of, where they are not those of refitted models.
+    view: Callable[[Residuals], Residuals] | None = None
 
     def bounds(self, residuals: Residuals) -> tuple[Array, Array]:
         """Return the least and the largest number that each estimate can be.
@@ -359,6 +361,7 @@ METHODS: dict[str, AnyMethod] = {
             learners=("network",),
             held_out=True,
             factors=of_lazy_networks(factors),
+            view=lambda residuals: residuals.of_lazy_networks,
             fisher=of_lazy_networks(fisher_scale),
         ),
         Chooser(

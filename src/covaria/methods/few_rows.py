@@ -45,6 +45,7 @@ def steadied(
 ) -> Array:
     """Return the scores, those of a feature further from their mean where few rows carry them."""
     if method.factors is not None:
+        residuals = residuals if method.view is None else method.view(residuals)
         factor = _of_products(method, residuals, scores, alternative, draw)
     elif method.losses is not None:
         factor = _of_gains(method, residuals, scores)

@@ -141,11 +141,17 @@ def _moved(
 def _outputs(parameters: Sequence[Tensor], Z: Tensor, own: Tensor) -> Tensor:
     """Return the outputs, (rows, targets), each with its own feature at the mean."""
     weight, bias, *upper = parameters
-    parts = Z[:, :, None] * weight.T
-    sums = (Z @ weight.T + bias)[:, None, :] - own @ parts
+    sums = (Z @ weight.T + bias)[:, None, :] - _own_part(Z, weight, own)
     for weight, bias in zip(upper[:-2:2], upper[1:-2:2], strict=True):
         sums = sums.relu() @ weight.T + bias
     return (sums.relu() * upper[-2]).sum(dim=2) + upper[-1]
+
+
+def _own_part(Z: Tensor, weight: Tensor, own: Tensor) -> Tensor:
+    """Return what the columns that each output does not see add to the first layer's sums."""
+    parts = Z[:, :, None] * weight.T
+    first, is_one = own.argmax(dim=1), bool((own.sum(dim=1) == 1).all())
+    return parts[:, first] if is_one else own @ parts
 
 
 def masked_outputs(masked: Masked, Z: Array) -> Array:

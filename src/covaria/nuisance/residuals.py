@@ -169,6 +169,8 @@ class Residuals:
     @cached_property
     def of_lazy_networks(self) -> Residuals:
         """Return the residuals of lazily refitted networks and of the masked one as GCM's two."""
+        if "y_lazy" not in self.arrays:
+            return self  # these are they
         names = {"y_given_rest": self.arrays["y_lazy"][:, :-1], "x_given_rest": self.x_masked}
         return _within_levels(replace(self, arrays=names, widening=None, within={}))
 
