@@ -64,7 +64,7 @@ def draw(table: pd.DataFrame, path: Path = PICTURE) -> Path:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, panels = pyplot.subplots(1, 2, figsize=(8, 3.4), sharey=True, layout="constrained")
+    _, panels = pyplot.subplots(1, 2, figsize=(8, 3.4), sharey=True, layout="constrained")
     found, draws = summary(table), table["seed"].nunique()
     for axes, (model, title) in zip(panels, MODELS.items(), strict=True):
         for k, method in enumerate(TESTED):

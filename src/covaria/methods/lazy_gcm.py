@@ -3,10 +3,10 @@
 Shah and Peters, "The hardness of conditional independence testing and the generalised covariance
 measure", Annals of Statistics 48 (2020), with residuals of
 
-    ε_i = y_i − f_{θ+Δθ_j}(X_i^(j)),   one network of y, and Lazy-VI's step without x_j (Gao, Stevens,
-                                       Raskutti and Willett, ICML 2022; `nuisance/engines/lazy.py`),
-    ξ_i = x_ij − g_j(X_i^(j)),         one network of all features, whose output j does not see x_j,
-                                       and a step of its own (`nuisance/masked.py`),
+    ε_i = y_i − f_{θ+Δθ_j}(X_i^(j)),   one network of y, and Lazy-VI's step without x_j (Gao,
+                                       Stevens, Raskutti and Willett, ICML 2022),
+    ξ_i = x_ij − g_j(X_i^(j)),         one network of all features, whose output j does not see
+                                       x_j, and a step of its own (`nuisance/masked.py`),
     R_i = ξ_i ε_i,                     T = √n · mean(R) / sd(R), as GCM's.
 
 Both predictions are functions of the other features alone, so that what GCM asks holds here too:
@@ -40,7 +40,7 @@ def of_lazy_networks(
 ) -> Callable[Concatenate[Residuals, P], T]:
     """Return what a function of GCM's residuals says of the two networks'."""
 
-    def of_networks(residuals: Residuals, *args: P.args, **kwargs: P.kwargs) -> T:
+    def of_networks(residuals: Residuals, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return function(residuals.of_lazy_networks, *args, **kwargs)
 
     return of_networks

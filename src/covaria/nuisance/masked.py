@@ -50,7 +50,8 @@ def left_of_features(plan: Plan, rows: Rows) -> tuple[Array, Failures, int]:
     left, failures = np.zeros((len(rows), plan.data.X.shape[1])), Failures()
     targets = [(c, f.columns) for f in plan.data.features for c in f.tested]
     for fold, (_, test) in enumerate(plan.folds if targets else ()):
-        at = np.ix_(np.searchsorted(rows, test), [column for column, _ in targets])
+        columns = np.array([column for column, _ in targets])
+        at = np.ix_(np.searchsorted(rows, test), columns)
         try:
             left[at] = _left_in_fold(plan, fold, targets)
         except Exception as error:  # only what a network does can fail here
@@ -110,32 +111,30 @@ class Masked:
 
         start, learner = self.start(), self.learner
         flat = torch.from_numpy(np.concatenate([p.ravel() for p in start]))
-        adam = Adam(torch.zeros_like(flat), torch.zeros_like(flat), learner.lr, learner.weight_decay)
-        rows = [torch.from_numpy(a) for a in (self.Z, self.goal, self.weights[:, None])]
-        own, order = torch.from_numpy(self.own), draws(self.seed, BATCHES, len(self.Z))
-        losses: list[float] = []
+        remembered = torch.zeros_like(flat), torch.zeros_like(flat)
+        adam = Adam(*remembered, learner.lr, learner.weight_decay)
+        order, losses = draws(self.seed, BATCHES, len(self.Z)), list[float]()
         with torch_on_one_thread():
             while len(losses) < learner.epochs and not settled(losses):
-                shuffled = torch.from_numpy(order.permutation(len(self.Z)))
-                batches = zip(*(r[shuffled].split(learner.batch) for r in rows), strict=True)
-                losses.append(sum(_moved(flat, start, own, adam, *b) for b in batches) / len(self.Z))
+                losses.append(self._epoch(order.permutation(len(self.Z)), flat, start, adam))
                 if not np.isfinite(losses[-1]):
                     raise ValueError("the network's loss became infinite; lower lr")
         pieces = [piece.numpy().copy() for piece in views(flat, start)]
         return list(zip(pieces[::2], pieces[1::2], strict=True))
 
+    def _epoch(self, order: Rows, flat: Tensor, like: Sequence[Array], adam: Adam) -> float:
+        """Return the mean loss over one pass through the rows, a step after each batch."""
+        import torch
 
-def _moved(
-    flat: Tensor, like: Sequence[Array], own: Tensor, adam: Adam, Z: Tensor, Y: Tensor, w: Tensor
-) -> float:
-    """Return the loss of a batch, all rows and outputs, after a step against its slope."""
-    import torch
-
-    leaf = flat.detach().requires_grad_()
-    loss = (w * (_outputs(views(leaf, like), Z, own) - Y) ** 2).mean()
-    (slope,) = torch.autograd.grad(loss, leaf)
-    adam.move(flat, slope)
-    return float(loss.detach()) * len(Z)
+        own, total, size = torch.from_numpy(self.own), 0.0, self.learner.batch
+        rows = [torch.from_numpy(a[order]) for a in (self.Z, self.goal, self.weights[:, None])]
+        for first in range(0, len(order), size):
+            Z, goal, weights = (r[first : first + size] for r in rows)
+            leaf = flat.detach().requires_grad_()
+            loss = (weights * (_outputs(views(leaf, like), Z, own) - goal) ** 2).mean()
+            adam.move(flat, torch.autograd.grad(loss, leaf)[0])
+            total += len(Z) * float(loss.detach())
+        return total / len(order)
 
 
 def _outputs(parameters: Sequence[Tensor], Z: Tensor, own: Tensor) -> Tensor:
