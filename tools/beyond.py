@@ -57,6 +57,22 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     })  # fmt: skip
 
 
+def as_markdown(table: pd.DataFrame) -> str:
+    """Return the table of the page."""
+    found = summary(table)
+    lines = [
+        "| | models fitted | recall, model (a) | recall, model (b) | useless ones found, both |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for method in TESTED:
+        a, b = (found.loc[model, method] for model in MODELS)
+        both = table[table["method"] == method][["false", "useless"]].sum()
+        cells = [f"{row['recall']:.2f} ± {row['error']:.2f}" for row in (a, b)]
+        cells += [f"{both['false']} of {both['useless']}"]
+        lines.append(f"| {METHODS[method].label} | {a['models']:.0f} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def draw(table: pd.DataFrame, path: Path = PICTURE) -> Path:
     """Return the path of the picture that was drawn."""
     import matplotlib
@@ -91,7 +107,7 @@ def main() -> None:
         rows = [one_draw(model, seed) for seed in range(given.draws) for model in MODELS]
         pd.DataFrame([row for some in rows for row in some]).to_csv(STORE, index=False)
     table = pd.read_csv(STORE)
-    print(summary(table).round(3).to_string())
+    print(as_markdown(table))
     print(draw(table))
 
 
