@@ -1,5 +1,6 @@
 """Tables larger than memory: every row has the same chance, and the answer says what was read."""
 
+import json
 import sys
 
 import numpy as np
@@ -185,7 +186,7 @@ def test_memory_stays_flat_while_a_file_is_read(tmp_path, pool):
     before = pool.max_memory()
     found, _ = at_hand(path, rows=1000)
     assert len(found) == 1000
-    assert pool.max_memory() - before < 10 * 1.3e6
+    assert pool.max_memory() - before < 20 * 1.3e6
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -200,3 +201,18 @@ def test_the_command_draws_rows(frame, tmp_path, ending, monkeypatch, capsys):
     assert leaving.value.code in (0, None)
     assert "a random sample of 200 was read" in said
     assert "200 rows" in said
+
+
+@pytest.mark.parametrize("command", ["stability", "refit"])
+def test_commands_on_parts_draw_rows_by_their_seed(frame, parquet, monkeypatch, capsys, command):
+    asked = ["--target", "y", "--learner", "linear", "--methods", "gcm", "--json"]
+    line = ["covaria", command, str(parquet), *asked, "--rows", "400", "--seed", "3"]
+    monkeypatch.setattr(sys, "argv", line)
+    with pytest.raises(SystemExit):
+        cli.main()
+    found = json.loads(capsys.readouterr().out)
+    again = getattr(covaria, command)(
+        at_hand(frame, 400, seed=3)[0], "y", learner="linear", methods="gcm", seed=3
+    )
+    assert found["about"]["n_rows"] == 400
+    assert found == json.loads(json.dumps(again.to_dict()))
