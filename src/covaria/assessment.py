@@ -545,15 +545,20 @@ def prepare(
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
     finds_groups = isinstance(groups, str) and groups == "auto"
     named = None if finds_groups else cast("Mapping[str, Sequence[str]] | None", groups)
-    rule = _loss(loss, event)
+    rule = read_loss(loss)
+    if event is not None and rule is not None:
+        raise InputError("With event gains are those of the partial likelihood. Leave out loss.")
     formula, X, y = (X, y, None) if is_formula(X) else (None, X, y)
     X, said = at_hand(X, rows, choices.get("seed", 0))
     if formula is not None:
         asked_for = read_formula(str(formula), X, (sample_weight, clusters, event))
         X, y, named, features = _by_formula(asked_for, named, features)
     if said:
-        _check_sampled(y=y, sample_weight=sample_weight, clusters=clusters, event=event,
-                       predictions=predictions, splits=choices.get("splits"))  # fmt: skip
+        splits = choices.get("splits")
+        _check_sampled(
+            y=y, sample_weight=sample_weight, clusters=clusters, event=event,
+            predictions=predictions, splits=None if can_be_redrawn(splits) else splits,
+        )  # fmt: skip
     data = Dataset.from_table(
         X, y, groups=named, sample_weight=sample_weight, clusters=clusters,
         event=event, task=task,
@@ -561,12 +566,15 @@ def prepare(
         keep_frame=any(wants),
         missing_target=missing_target,
     )  # fmt: skip
-    data = replace(data if rule is None else data.with_loss(rule), notes=(*said, *data.notes))
-    options = Options(**choices).as_in_the_paper() if paper else Options(**choices)
-    chosen = _methods(methods, chosen_learner, data, options)
+    data = data if rule is None else data.with_loss(rule)
+    data = replace(data, notes=(*said, *data.notes))
+    options = Options(**choices)
+    if paper:
+        options = options.as_in_the_paper()
+    chosen = _read_methods(methods, chosen_learner, data, options, has_loss=rule is not None)
     names = None if features is None else named_features(features, data, named)
-    of_x, of_y = _learners(chosen_learner, rule if predictions is None else None)
-    job = Job(data, of_x, chosen, options, n_jobs, asked=names, finds_groups=finds_groups,
+    chosen_learner, of_y = _learners(chosen_learner, rule if predictions is None else None)
+    job = Job(data, chosen_learner, chosen, options, n_jobs, asked=names, finds_groups=finds_groups,
               of_y=of_y)  # fmt: skip
     if predictions is not None:
         given = Given.of(_in_order_of(X, predictions), data)
@@ -575,33 +583,30 @@ def prepare(
     return replace(job, seconds=time.perf_counter() - start, settings=settings)
 
 
-def _loss(given: object, event: object) -> Loss | None:
-    """Return what gains are measured by, or raise where times until an event have theirs."""
-    rule = read_loss(given)
-    if event is not None and rule is not None:
-        raise InputError("With event gains are those of the partial likelihood. Leave out loss.")
-    return rule
-
-
-def _methods(
-    asked: str | Sequence[str], learner: Learner, data: Dataset, options: Options
+def _read_methods(
+    methods: str | Sequence[str],
+    learner: Learner,
+    data: Dataset,
+    options: Options,
+    *,
+    has_loss: bool,
 ) -> list[AnyMethod]:
-    """Return the methods, of which the default goes by the learner and the target."""
-    if _is_default(asked) and data.outputs is not None:
-        asked = SEVERAL_METHODS
-    elif _is_default(asked) and isinstance(learner, Prefit):
-        asked = PREFIT_METHODS
+    """Return the methods asked for, or those that suit the learner and the targets."""
+    if isinstance(learner, Prefit) and _is_default(methods):
+        methods = PREFIT_METHODS
+    if data.outputs is not None and _is_default(methods):
+        methods = SEVERAL_METHODS
     return get_methods(
-        asked,
+        methods,
         validity=options.validity,
         paper=options.paper,
         in_sample=options.in_sample,
-        has_loss=data.rule is not None and not data.is_survival,
+        has_loss=has_loss,
     )
 
 
 def _learners(learner: Learner, rule: Loss | None) -> tuple[Learner, Learner | None]:
-    """Return the learner of features, and that of y where it is another: of a quantile."""
+    """Return the learner, and that of y where a quantile of it is asked for."""
     if not isinstance(rule, Pinball):
         return learner, None
     from covaria.learners.quantiles import of_quantile
@@ -628,19 +633,16 @@ def _by_formula(
 def _check_sampled(**beside: object) -> None:
     """Raise where something beside a table has all of its rows, and the table some."""
     for name, value in beside.items():
-        if value is not None and not isinstance(value, str) and not _fits_any_rows(name, value):
+        if value is not None and not isinstance(value, str) and not _are_names(name, value):
             raise InputError(
                 f"A sample of the table's rows is drawn, and {name} lies beside it. Put it into "
                 "the table and give the name of its column."
             )
 
 
-def _fits_any_rows(what: str, value: object) -> bool:
-    """Return whether an option holds for any rows: splits by their number, names of targets."""
-    if what == "splits":
-        return can_be_redrawn(value)
-    is_list = what == "y" and isinstance(value, (list, tuple))
-    return is_list and all(isinstance(one, str) for one in cast("Sequence[object]", value))
+def _are_names(what: str, value: object) -> bool:
+    """Return whether several targets are named, as columns of the table."""
+    return what == "y" and isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def _is_default(methods: object) -> bool:

@@ -176,7 +176,7 @@ def pool():
 
 
 def test_memory_stays_flat_while_a_file_is_read(tmp_path, pool):
-    """Forty row groups of 1.3 MB are read, and at no time are more than a few of them held."""
+    """Forty row groups of 1.3 MB are read, and at no time is as much as half of them held."""
     names = [f"x{j}" for j in range(8)]
     path = tmp_path / "long.parquet"
     with pq.ParquetWriter(path, pa.schema([(name, pa.float64()) for name in names])) as file:
@@ -216,3 +216,9 @@ def test_commands_on_parts_draw_rows_by_their_seed(frame, parquet, monkeypatch, 
     )
     assert found["about"]["n_rows"] == 400
     assert found == json.loads(json.dumps(again.to_dict()))
+
+
+def test_a_lazy_table_without_columns_is_one_sentence():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(InputError, match="No features are left"):
+        covaria.assess(polars.DataFrame().lazy(), "y")

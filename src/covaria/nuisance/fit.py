@@ -115,9 +115,17 @@ def _remembered(plan: Plan, memory: Remembers) -> Iterator[Outcome]:
 
 
 def _known(plan: Plan) -> dict[Task, Outcome]:
-    """Return what a run before has found of a plan's tasks."""
+    """Return what a run before has found of a plan's tasks.
+
+    Not a model of y whose unused features are still to be left out: beside it that costs nothing.
+    """
     found = plan.memory.known(plan) if plan.memory else {}
-    return {task: kept for task, kept in found.items() if isinstance(kept, Outcome)}
+    without = {t.fold for t in plan.tasks if t.need == "y_given_rest" and t not in found}
+    return {
+        task: kept
+        for task, kept in found.items()
+        if isinstance(kept, Outcome) and not (kept.unused and task.fold in without)
+    }
 
 
 def _run_here(plan: Plan, plainly: bool) -> Iterable[Outcome]:

@@ -30,13 +30,12 @@ from covaria.inference.tests import (
     normal_quantile,
 )
 from covaria.inference.tests import correlation as correlation_of
-from covaria.learners import Learner, Prefit
+from covaria.learners import Auto, Learner, Prefit
 from covaria.methods import AnyMethod, Chooser, Combination, Method, deciding
 from covaria.methods.choice import Choice
 from covaria.methods.few_rows import steadied
 from covaria.methods.plm import partially_linear
 from covaria.nuisance.fit import COMPILED
-from covaria.nuisance.given import Elsewhere
 from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import describe, known_splits
 from covaria.options.checks import (
@@ -800,7 +799,7 @@ def _unstable(decided: pd.DataFrame, learner: Learner, options: Options) -> Iter
     """Yield which features are so near the line that other folds may decide otherwise."""
     from scipy.stats import norm
 
-    drawn = isinstance(options.splits, (int, float)) and not isinstance(learner, Elsewhere)
+    drawn = isinstance(options.splits, (int, float)) and isinstance(learner, Auto)
     if options.top is not None or not drawn:
         return
     known = decided[decided["p_value"].notna()]

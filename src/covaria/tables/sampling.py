@@ -78,7 +78,7 @@ def _read(source: Source, rows: int | None, seed: int) -> tuple[Any, list[str]]:
             f"The table has {source.n_rows:,} rows, and a sample is drawn from fewer than "
             f"{MOST_ROWS:,}. Give a part of its files."
         )
-    fitting = max(2, int(SHARE * free_memory() / source.bytes_per_row))
+    fitting = max(2, int(SHARE * free_memory() / max(1, source.bytes_per_row)))
     wanted = min(fitting if rows is None else rows, source.n_rows)
     if wanted == source.n_rows:
         return source.whole(), []

@@ -67,6 +67,7 @@ def test_an_engine_leaves_what_the_plain_engine_leaves(name, kind, splits):
         methods=methods_for(learner, kind),
         splits=SPLITS[splits],
         paper=splits == "in sample",
+        shared_randomness=True,
     )
     plan = job.plan(0)
     engine = engine_for(plan)

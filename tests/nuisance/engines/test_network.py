@@ -22,7 +22,11 @@ pytest.importorskip("torch")
 
 EVERYTHING = ["gcm", "loco", "dropout", "permutation"]
 BRIEF = Network(hidden=(8,), batch=32, epochs=4, lr=1e-2)
-SPLITS = {"three folds": {"splits": 3}, "held out": {"splits": 0.3}, "in sample": {"paper": True}}
+SPLITS = {
+    "three folds": {"splits": 3},
+    "held out": {"splits": 0.3},
+    "in sample": {"paper": True, "shared_randomness": True},
+}
 TABLES = ("plain", "weights", "groups and category", "gaps")
 
 
