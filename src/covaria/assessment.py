@@ -642,7 +642,8 @@ def _check_sampled(**beside: object) -> None:
 
 def _are_names(what: str, value: object) -> bool:
     """Return whether several targets are named, as columns of the table."""
-    return what == "y" and isinstance(value, list) and all(isinstance(one, str) for one in value)
+    is_list = what == "y" and isinstance(value, (list, tuple))
+    return is_list and all(isinstance(one, str) for one in cast("Sequence[object]", value))
 
 
 def _is_default(methods: object) -> bool:

@@ -138,6 +138,12 @@ def test_what_lies_beside_a_sampled_table_is_refused(frame, parquet):
         covaria.assess(frame[["a", "b"]].to_numpy(), frame["y"], rows=100)
 
 
+@pytest.mark.parametrize("targets", [["y", "c"], ("y", "c")])
+def test_several_targets_are_columns_of_a_sampled_table(parquet, targets):
+    found = covaria.assess(parquet, targets, rows=100, learner="linear", methods="gcm")
+    assert (found.about.n_rows, found.features) == (100, ["a", "b", "kind", "number"])
+
+
 @pytest.mark.parametrize("rows", [0, 1, 2.5, "many", True])
 def test_odd_numbers_of_rows_are_refused(frame, rows):
     with pytest.raises(InputError, match="rows="):
