@@ -251,6 +251,7 @@ class Job:
     given: Given | None = None  # predictions made elsewhere
     finds_groups: bool = False  # groups="auto"
     of_y: Learner | None = None  # where y has a learner of its own
+    formula: str = ""  # that the table was asked for by
     has_baseline: bool = False  # of times until an event
     memory: Memory | None = field(default=None, compare=False, repr=False)
     chosen: Mapping[str, Chosen] = field(default_factory=dict, compare=False, repr=False)
@@ -360,7 +361,7 @@ class Job:
             elif self._may_ask_of_sets:
                 with ledger.stage("test groups"):
                     result = replace(result, groups=self._asked_of_sets(plan, fitted[0], result))
-        about = replace(result.about, models=ledger.models)
+        about = replace(result.about, models=ledger.models, formula=self.formula)
         again = None
         if self.memory is not None and not self.memory.is_full:
             again = _Again(replace(self, chosen=chosen), ledger)
@@ -383,8 +384,9 @@ class Job:
         asked = self._asked_too(features)
         if len(more) == len(names) and asked == self.asked:
             raise InputError("extend names nothing that the result has not. Name other methods.")
-        settings = {**self.settings, "methods": [method.name for method in more],
-                    "features": None if asked is None else list(asked)}  # fmt: skip
+        settings = {**self.settings, "methods": [method.name for method in more]}
+        if asked != self.asked:
+            settings["features"] = None if asked is None else list(asked)
         # Choosers look at all features, and say of the tested ones.
         chosen = self.chosen if asked == self.asked else {}
         job = replace(self, methods=more, asked=asked, settings=settings, chosen=chosen)
@@ -575,7 +577,7 @@ def prepare(
     names = None if features is None else named_features(features, data, named)
     chosen_learner, of_y = _learners(chosen_learner, rule if predictions is None else None)
     job = Job(data, chosen_learner, chosen, options, n_jobs, asked=names, finds_groups=finds_groups,
-              of_y=of_y)  # fmt: skip
+              of_y=of_y, formula="" if formula is None else str(formula))  # fmt: skip
     if predictions is not None:
         given = Given.of(_in_order_of(X, predictions), data)
         job = _without_fits(job, given, is_default=_is_default(methods))
@@ -642,7 +644,8 @@ def _check_sampled(**beside: object) -> None:
 
 def _are_names(what: str, value: object) -> bool:
     """Return whether several targets are named, as columns of the table."""
-    return what == "y" and isinstance(value, list) and all(isinstance(one, str) for one in value)
+    is_list = what == "y" and isinstance(value, (list, tuple))
+    return is_list and all(isinstance(one, str) for one in cast("Sequence[object]", value))
 
 
 def _is_default(methods: object) -> bool:

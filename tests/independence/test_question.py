@@ -206,3 +206,15 @@ def test_the_command_asks_it_of_a_file(chain, tmp_path, monkeypatch, capsys):
     code, _, err = run(*shared, "--given", "z3")
     assert code == cli.BAD_INPUT
     assert "There is no column 'z3'. Did you mean" in err
+
+
+def test_the_event_of_a_time_is_a_column_of_the_frame():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(150, 2)), columns=["x", "z"])
+    frame = frame.assign(time=rng.exponential(np.exp(-frame["x"])), event=1)
+    asked = {"given": ["z"], "learner": "linear"}
+    named = independence_test(frame, "x", "time", event="event", **asked)
+    assert named.p_value == independence_test(
+        frame, "x", "time", event=frame["event"].to_numpy(), **asked
+    ).p_value  # fmt: skip
+    assert named.verdict == "matters"

@@ -226,3 +226,12 @@ def test_units_have_no_say_in_which_sets_are_asked_of():
     X, y = blocks(200, 0, effect=1.0)
     X[:, 7] *= 1e12
     assert seen_by_lines(prepare(X, y).encoded)(Node((0, 1, 2, 3)))
+
+
+def test_every_target_has_a_say_in_which_sets_are_asked_of():
+    X, y = blocks(200, 0, effect=1.0)
+    other = np.random.default_rng(1).normal(size=200)
+    for targets in (np.column_stack([y, other]), np.column_stack([other, y])):
+        sees = seen_by_lines(prepare(X, targets).encoded)
+        assert sees(Node((0, 1, 2, 3)))
+        assert not sees(Node((4, 5, 6, 7)))

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
+from sklearn.linear_model import QuantileRegressor
 
 from covaria.cli.app import main
 from covaria.errors import InputError
@@ -294,3 +295,22 @@ def test_what_a_formula_gives_is_not_refitted(table):
     X, y = table
     with pytest.raises(InputError, match=r"the \| of a formula"):
         refit("y ~ a + b | c", X.assign(y=y), learner="linear", methods="gcm")
+
+
+def test_errors_are_measured_by_the_loss_that_is_asked_for(table):
+    X, y = table
+    found = refit(X, y, loss="pinball(0.9)", learner="linear", methods="gcm", progress=False)
+    assert found.about["loss"] == "pinball loss of quantile 0.9"
+    errors = found.errors[found.errors["method"] == EVERYTHING]
+    by_hand = []
+    for train, test in stability(X, y, learner="linear", methods="gcm").samples:
+        model = QuantileRegressor(quantile=0.9, alpha=0).fit(X.iloc[train], y.iloc[train])
+        left = (y.iloc[test] - model.predict(X.iloc[test])).to_numpy()
+        by_hand.append(np.mean(left * np.where(left > 0, 0.9, -0.1)))
+    np.testing.assert_allclose(errors["error"], by_hand, rtol=1e-6)
+
+
+def test_several_targets_have_several_errors(table):
+    X, y = table
+    with pytest.raises(InputError, match="the error of one target"):
+        refit(X, np.column_stack([y, y**2]), learner="linear", methods="gcm")

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from sklearn.linear_model import LinearRegression
 
 import covaria
-from covaria import InputError, assess
+from covaria import InputError, assess, prepare
 from covaria.randomness import seed_of
 from covaria.selection.bounds import (
     folds_level,
@@ -443,3 +443,33 @@ def test_a_category_of_many_levels_is_cut_to_each_part():
     X["town"] = [f"t{at}" for at in rng.integers(0, 40, 200)]
     found = covaria.stability(X, X["a"] + rng.normal(size=200), learner="linear", methods="gcm")
     assert found.selected["gcm"] == ["a"]
+
+
+@pytest.fixture(scope="module")
+def lives():
+    """Return 120 rows of two features, two targets, and a time until an event that c shortens."""
+    rng = np.random.default_rng(0)
+    found = pd.DataFrame(rng.normal(size=(120, 2)), columns=["b", "c"])
+    found["y"], found["z"] = rng.normal(size=(2, 120)) + found["c"].to_numpy()
+    found["weight"] = rng.uniform(1, 2, 120)
+    return found.assign(time=rng.exponential(np.exp(-found["c"])), event=rng.integers(0, 2, 120))
+
+
+@pytest.mark.parametrize(
+    ("y", "asked"), [("time", {"event": "event"}), (["y", "z"], {}), ("y", {"loss": "absolute"})]
+)
+def test_a_part_of_any_target_is_that_of_its_rows(lives, y, asked):
+    rows, asked = np.arange(0, 120, 2), {"sample_weight": "weight", **asked}
+    part = part_of(prepare(lives, y, **asked).data, rows)
+    alone = prepare(lives.iloc[rows], y, **asked).data
+    np.testing.assert_allclose(part.columns_of_y, alone.columns_of_y)
+    np.testing.assert_allclose(part.weights, alone.weights)
+    everything = np.arange(60)
+    constant = part.mean_prediction(everything, 60)
+    np.testing.assert_allclose(part.loss(constant, everything), alone.loss(constant, everything))
+
+
+def test_times_are_stable_too(lives):
+    found = stability(lives[["b", "c", "time", "event"]], "time", event="event", learner="linear",
+                      methods="gcm")  # fmt: skip
+    assert "c" in found.selected["gcm"]

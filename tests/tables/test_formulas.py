@@ -6,6 +6,7 @@ import pytest
 
 import covaria
 from covaria import InputError
+from covaria.report.words import snippet
 from covaria.tables.formulas import is_formula, read_formula
 
 pytest.importorskip("formulaic")
@@ -109,3 +110,11 @@ def test_a_dot_leaves_out_weights_and_clusters(homes):
     found = covaria.assess("price ~ . | city", homes, clusters="block", sample_weight="area",
                            **ASKED)  # fmt: skip
     assert found.features == ["rooms", "kind", "zip", "my col"]
+
+
+def test_the_code_that_repeats_a_run_has_its_formula(homes):
+    found = covaria.assess("price ~ rooms + area | city", homes, **ASKED).extend(methods=["loco"])
+    code = snippet(found)
+    assert code.startswith("covaria.assess('price ~ rooms + area | city', frame, ")
+    again = eval(code, {"covaria": covaria, "frame": homes})
+    pd.testing.assert_frame_equal(again.table, found.table)

@@ -1,5 +1,6 @@
 """Tables larger than memory: every row has the same chance, and the answer says what was read."""
 
+import json
 import sys
 
 import numpy as np
@@ -137,6 +138,12 @@ def test_what_lies_beside_a_sampled_table_is_refused(frame, parquet):
         covaria.assess(frame[["a", "b"]].to_numpy(), frame["y"], rows=100)
 
 
+@pytest.mark.parametrize("targets", [["y", "c"], ("y", "c")])
+def test_several_targets_are_columns_of_a_sampled_table(parquet, targets):
+    found = covaria.assess(parquet, targets, rows=100, learner="linear", methods="gcm")
+    assert (found.about.n_rows, found.features) == (100, ["a", "b", "kind", "number"])
+
+
 @pytest.mark.parametrize("rows", [0, 1, 2.5, "many", True])
 def test_odd_numbers_of_rows_are_refused(frame, rows):
     with pytest.raises(InputError, match="rows="):
@@ -200,6 +207,21 @@ def test_the_command_draws_rows(frame, tmp_path, ending, monkeypatch, capsys):
     assert leaving.value.code in (0, None)
     assert "a random sample of 200 was read" in said
     assert "200 rows" in said
+
+
+@pytest.mark.parametrize("command", ["stability", "refit"])
+def test_commands_on_parts_draw_rows_by_their_seed(frame, parquet, monkeypatch, capsys, command):
+    asked = ["--target", "y", "--learner", "linear", "--methods", "gcm", "--json"]
+    line = ["covaria", command, str(parquet), *asked, "--rows", "400", "--seed", "3"]
+    monkeypatch.setattr(sys, "argv", line)
+    with pytest.raises(SystemExit):
+        cli.main()
+    found = json.loads(capsys.readouterr().out)
+    again = getattr(covaria, command)(
+        at_hand(frame, 400, seed=3)[0], "y", learner="linear", methods="gcm", seed=3
+    )
+    assert found["about"]["n_rows"] == 400
+    assert found == json.loads(json.dumps(again.to_dict()))
 
 
 def test_a_lazy_table_without_columns_is_one_sentence():

@@ -31,10 +31,12 @@ from covaria.cli.options import (
     Categories,
     Clusters,
     Drop,
+    Event,
     Features,
     Groups,
     Jobs,
     LearnerName,
+    Loss,
     Methods,
     MissingTarget,
     Quiet,
@@ -207,6 +209,9 @@ Top = Annotated[
 Effect = Annotated[
     str | None, typer.Option(help="plm: coefficients in place of partial correlations.")
 ]
+Margin = Annotated[
+    float | None, typer.Option(help="Call features negligible that explain less: 0.01.")
+]
 Out = Annotated[
     Path | None, typer.Option(help="A folder for results.csv, results.json and report.html.")
 ]
@@ -226,17 +231,9 @@ def assess(
     categories: Categories = "",
     weights: Weights = None,
     clusters: Clusters = None,
-    event: Annotated[
-        str | None,
-        typer.Option(
-            help="A column, 1 where the event was seen and 0 where censored: the target is a time."
-        ),
-    ] = None,
+    event: Event = None,
     task: Task = "auto",
-    loss: Annotated[
-        str | None,
-        typer.Option(help="Of gains: poisson, gamma, absolute or a scikit-learn scorer."),
-    ] = None,
+    loss: Loss = None,
     missing_target: MissingTarget = "refuse",
     rows: Rows = None,
     validity: Validity = "conservative",
@@ -245,9 +242,7 @@ def assess(
     top: Top = None,
     repeats: Annotated[int, typer.Option(help="Cross-fits with new folds, combined.")] = 1,
     effect: Effect = None,
-    margin: Annotated[
-        float | None, typer.Option(help="Call features negligible that explain less: 0.01.")
-    ] = None,
+    margin: Margin = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
     out: Out = None,
     seed: Seed = 0,

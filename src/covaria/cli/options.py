@@ -20,6 +20,16 @@ Rows = Annotated[
     int | None,
     typer.Option(help="Draw so many rows at random; of Parquet what memory allows, else all."),
 ]
+Event = Annotated[
+    str | None,
+    typer.Option(
+        help="A column, 1 where the event was seen and 0 where censored: the target is a time."
+    ),
+]
+Loss = Annotated[
+    str | None,
+    typer.Option(help="Of gains: poisson, gamma, absolute or a scikit-learn scorer."),
+]
 Target = Annotated[
     str,
     typer.Option(

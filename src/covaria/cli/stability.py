@@ -14,12 +14,15 @@ from covaria.cli.options import (
     AsJson,
     Clusters,
     Drop,
+    Event,
     Features,
     Groups,
     Jobs,
+    Loss,
     MissingTarget,
     Page,
     Quiet,
+    Rows,
     Seed,
     Splits,
     Task,
@@ -74,7 +77,10 @@ def stability(
     drop: Drop = "",
     groups: Groups = None,
     features: Features = "",
+    event: Event = None,
+    loss: Loss = None,
     missing_target: MissingTarget = "refuse",
+    rows: Rows = None,
     weights: Weights = None,
     clusters: Clusters = None,
     correction: Correction = "bh",
@@ -102,7 +108,8 @@ def stability(
         table, target, paper, drop, groups, weights, clusters, quiet,
         methods=methods, folds=folds, splits=read_splits(splits), threshold=threshold,
         seed=seed, n_jobs=jobs, correction=correction, alpha=alpha, task=task,
-        features=read_features(features), missing_target=missing_target,
+        features=read_features(features), missing_target=missing_target, event=event, loss=loss,
+        rows=rows,
     )  # fmt: skip
     found = {}
     for name, learner in name_learners(learners).items():
@@ -132,7 +139,10 @@ def refit(
     seeds: Annotated[int, typer.Option(help="How many ways to draw the folds.")] = 1,
     drop: Drop = "",
     groups: Groups = None,
+    event: Event = None,
+    loss: Loss = None,
     missing_target: MissingTarget = "refuse",
+    rows: Rows = None,
     weights: Weights = None,
     clusters: Clusters = None,
     correction: Correction = "bh",
@@ -159,7 +169,7 @@ def refit(
         table, target, paper, drop, groups, weights, clusters, quiet,
         methods=methods, folds=folds, splits=read_splits(splits), threshold=threshold,
         seed=seed, n_jobs=jobs, correction=correction, alpha=alpha, task=task,
-        missing_target=missing_target,
+        missing_target=missing_target, event=event, loss=loss, rows=rows,
     )  # fmt: skip
     with console.progress_bar(hidden=quiet or as_json) as progress:
         found = refitted(frame, target, learners=learners, seeds=seeds, progress=progress, **asked)
@@ -174,12 +184,12 @@ def refit(
 
 def _asked(
     table: str, target: str, paper: bool, drop: str, groups: Path | None, weights: str | None,
-    clusters: str | None, quiet: bool, **settings: Any,
+    clusters: str | None, quiet: bool, *, rows: int | None, seed: int, **settings: Any,
 ) -> tuple[pd.DataFrame, str, dict[str, Any]]:  # fmt: skip
     """Return the table, its target, and the settings under the names that Python has for them."""
     from covaria.tables.files import read_groups, without_columns
 
-    frame, target, known, notes = _table(table, target)
+    frame, target, known, notes = _table(table, target, rows, seed)
     together: object = clusters
     if known is not None and not paper and clusters is None:
         together = known
@@ -189,6 +199,7 @@ def _asked(
         "paper": paper,
         "groups": "auto" if str(groups) == "auto" else read_groups(groups),
         "sample_weight": weights,
+        "seed": seed,
     }
     return without_columns(frame, drop), target, settings | {"clusters": together}
 
@@ -221,7 +232,9 @@ def file_name(text: str) -> str:
     return re.sub(r"[^\w]+", "-", text).strip("-")
 
 
-def _table(given: str, target: str) -> tuple[pd.DataFrame, str, Any, list[str]]:
+def _table(
+    given: str, target: str, rows: int | None, seed: int
+) -> tuple[pd.DataFrame, str, Any, list[str]]:
     """Return a table, its target, its clusters where they are known, and what was done to read it.
 
     A name that is not a file is one of `covaria.datasets`.
@@ -234,10 +247,14 @@ def _table(given: str, target: str) -> tuple[pd.DataFrame, str, Any, list[str]]:
         if given not in names:
             hint = did_you_mean(given, names)
             raise InputError(f"There is no file or dataset '{short(given)}'.{hint}")
+        if rows is not None:
+            raise InputError(
+                "--rows draws from a file, and datasets are tested whole. Leave it out."
+            )
         X, y = datasets.load(given)
         clusters = datasets.clusters(given, X)
         return X.assign(**{str(y.name): y}), target or str(y.name), clusters, []
-    frame, notes = read_table(given)
+    frame, notes = read_table(given, rows, seed)
     if not target:
         raise InputError("There is no target: name the column to explain with --target.")
     return frame, target, None, notes

@@ -23,7 +23,8 @@ from covaria.results.findings import Finding, texts
 from covaria.results.result import Line, Result, describe_effect, describe_p
 
 # Of `assess`, what the question itself settles.
-SETTLED = ("X", "y", "features", "groups", "correction", "top", "alpha", "task", "predictions")
+SETTLED = ("X", "y", "features", "groups", "correction", "top", "alpha", "task", "predictions",
+           "rows")  # fmt: skip
 MATTERS, CANNOT_TELL = "matters", "cannot tell"
 
 
@@ -36,7 +37,7 @@ class Independence:
                  `alternative` has one side, a bound and the most that can be
     robustness   the share of both residuals' variance that both regressions would have to have
                  missed in common to explain the finding away; 0 where there is none
-    verdict      "matters", "cannot tell" or "no evidence"
+    verdict      "matters", "cannot tell" or "no evidence"; with margin= also "negligible"
     findings     what to know before trusting it; `warnings` put the verdict in doubt
     results      the `Result` behind it, one for each column of y
     """
@@ -171,9 +172,9 @@ def check_question(options: Mapping[str, object]) -> None:
 
 
 def _rows(columns: Columns, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with weights and clusters as values, where columns were named."""
+    """Return the options with weights, clusters and events as values, where they were named."""
     found = dict(options)
-    for name in ("sample_weight", "clusters"):
+    for name in ("sample_weight", "clusters", "event"):
         column = found.get(name)
         if isinstance(column, str):
             if column not in columns.table:

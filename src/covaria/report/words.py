@@ -149,4 +149,4 @@ def references(result: Result) -> list[str]:
 
 def snippet(result: Result) -> str:
     """Return Python that repeats the run."""
-    return as_python(result.settings, defaults())
+    return as_python(result.settings, defaults(), result.about.formula)

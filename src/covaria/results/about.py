@@ -56,6 +56,7 @@ class About(Mapping[str, Any]):
     n_others: int = 0  # features that were not tested
     targets: list[str] = field(default_factory=list)  # where there are several
     loss: str = ""  # what gains are gains of, where that is not squared error or log-loss
+    formula: str = ""  # that the table was asked for by
     command: str = ""
     source: str = ""
     other: dict[str, object] = field(default_factory=dict)  # what only another version knows of
@@ -90,4 +91,12 @@ class About(Mapping[str, Any]):
 
 
 NAMES = tuple(part.name for part in fields(About) if part.name != "other")
-REQUIRED = frozenset(NAMES) - {"n_others", "command", "source", "variance", "targets", "loss"}
+REQUIRED = frozenset(NAMES) - {
+    "n_others",
+    "command",
+    "source",
+    "variance",
+    "targets",
+    "loss",
+    "formula",
+}

@@ -170,7 +170,9 @@ def seen_by_lines(data: Dataset) -> Callable[[Node], bool]:
 
     X = data.X - data.X.mean(axis=0)
     X = X / np.maximum(np.sqrt(np.mean(X**2, axis=0)), SMALLEST)  # units have no say
-    y = data.y if data.n_classes <= 2 else np.eye(data.n_classes)[data.y.astype(np.intp)]
+    y = data.y if data.outputs is None else data.outputs
+    y = y if data.n_classes <= 2 else np.eye(data.n_classes)[data.y.astype(np.intp)]
+    targets = max(1, data.n_classes - 1) if data.outputs is None else data.outputs.shape[1]
     inverse, free = np.linalg.pinv(X.T @ X, hermitian=True), data.n_rows - data.X.shape[1] - 1
     slopes = inverse @ (X.T @ (y - y.mean(axis=0)))
     left = float(np.square(y - y.mean(axis=0) - X @ slopes).sum())
@@ -179,7 +181,7 @@ def seen_by_lines(data: Dataset) -> Callable[[Node], bool]:
         own = sorted(column for j in node.members for column in data.features[j].tested)
         part = np.linalg.pinv(inverse[np.ix_(own, own)], hermitian=True)
         explained = float((slopes[own] * (part @ slopes[own])).sum())
-        sure = chi2.isf(POLICY.seen, len(own) * max(1, data.n_classes - 1))
+        sure = chi2.isf(POLICY.seen, len(own) * targets)
         return bool(free <= 0 or explained * free >= sure * left)
 
     return sees

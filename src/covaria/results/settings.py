@@ -70,10 +70,12 @@ def _as_array(value: object) -> NDArray[np.generic] | None:
     return None
 
 
-def as_python(settings: Mapping[str, object], usual: Mapping[str, object]) -> str:
+def as_python(
+    settings: Mapping[str, object], usual: Mapping[str, object], formula: str = ""
+) -> str:
     """Return Python that asks for the same again; long arrays go by the name of their setting.
 
-    A prefit model goes by the name of `model`.
+    A prefit model goes by the name of `model`, the table of a formula by that of `frame`.
     """
     given = {
         name: value
@@ -82,7 +84,8 @@ def as_python(settings: Mapping[str, object], usual: Mapping[str, object]) -> st
     }
     written = {name: _written(name, value) for name, value in given.items()}
     lines = sorted({line for value in given.values() for line in _imports(value)})
-    call = ", ".join(["X", "y", *(f"{name}={text}" for name, text in written.items())])
+    table = [repr(formula), "frame"] if formula else ["X", "y"]
+    call = ", ".join([*table, *(f"{name}={text}" for name, text in written.items())])
     return "\n".join([*lines, f"covaria.assess({call})"])
 
 

@@ -123,17 +123,26 @@ def refit(
         for name, one in named.items():
             given = WITHOUT_CHECKS | options
             job = prepare(X, y, learner=one, methods=methods, seed=seed, n_jobs=n_jobs, **given)
-            _check_all_tested(job)
+            _check_comparable(job)
             for at in range(seed, seed + seeds):
                 # The same table for every draw of the folds: a sample of rows goes by the seed.
                 one_draw = replace(job, options=replace(job.options, seed=at))
                 found = stability_of(one_draw, rule, _after(heard, len(runs) * rule.count, total))
-                runs.append(_Run(name, at, found, _errors(job, found, at)))
+                runs.append(_Run(name, at, found, _errors(job, found, at), _loss(job.data)))
     return _concluded(runs)
 
 
-def _check_all_tested(job: Job) -> None:
-    """Raise where features, or the bar of a formula, leave some untested."""
+def _loss(data: Dataset) -> str:
+    """Return what errors are measured by."""
+    if data.rule is not None:
+        return data.rule.words
+    return "log-loss" if data.classes else "mean squared error"
+
+
+def _check_comparable(job: Job) -> None:
+    """Raise where features are left untested, or there is more than one error to measure."""
+    if job.data.outputs is not None:
+        raise InputError("refit measures the error of one target. Call it for each of them.")
     if job.asked is not None:
         raise InputError(
             "refit compares learners on what is selected of all features, so neither features nor "
@@ -178,6 +187,7 @@ class _Run:
     seed: int
     stability: Stability
     errors: Mapping[str, list[float]]
+    loss: str
 
 
 def _errors(job: Job, found: Stability, seed: int) -> dict[str, list[float]]:
@@ -190,7 +200,7 @@ def _errors(job: Job, found: Stability, seed: int) -> dict[str, list[float]]:
             key = flags[at].tobytes()
             if key not in known:
                 known[key] = held_out_error(
-                    job.data, job.learner, flags[at], fold, seed_of(seed, "refit", at)
+                    job.data, job.of_y or job.learner, flags[at], fold, seed_of(seed, "refit", at)
                 )
             errors[method].append(known[key])
     return errors
@@ -354,7 +364,7 @@ def _concluded(runs: Sequence[_Run]) -> Refit:
             "target": first["target"],
             "n_rows": first["n_rows"],
             "n_features": first["n_features"],
-            "loss": "mean squared error" if first["task"] == "regression" else "log-loss",
+            "loss": runs[0].loss,
             "learners": {run.learner: run.stability.about["learner_text"] for run in runs},
             "mode": "the paper's mode" if first["paper"] else "cross-fitted",
             "paper": first["paper"],

@@ -311,7 +311,7 @@ def part_of(data: Dataset, rows: Rows) -> Dataset:
         features.append(Feature(feature.name, feature.kind if columns else "constant", columns))
     holes = None if data.holes is None else data.holes[rows][:, kept]
     y, classes = _target(data, rows)
-    return replace(
+    part = replace(
         data,
         X=np.ascontiguousarray(X[:, kept]),
         y=y,
@@ -324,6 +324,7 @@ def part_of(data: Dataset, rows: Rows) -> Dataset:
         levels=tuple(replace(one, code=one.code[rows]) for one in data.levels),
         kept=None if data.kept is None else data.kept[rows],
     )
+    return part.with_targets_of(data, rows)
 
 
 def _target(data: Dataset, rows: Rows) -> tuple[Array, tuple[str, ...]]:

@@ -190,7 +190,12 @@ class Dataset:
                 f"There are {len(several)} targets: they are numbers, without event, and with "
                 "task='auto' or 'regression'."
             )
-        options |= {"missing_target": "refuse", "task": "regression"}
+        if options["missing_target"] != "refuse":
+            raise InputError(
+                f"missing_target='drop' is of one target, and there are {len(several)}. Drop rows "
+                "without one of them first."
+            )
+        options["task"] = "regression"
         names = [name for name, values in several.items() if isinstance(values, str)]
         if names:
             table = columns_of(X)
@@ -203,11 +208,25 @@ class Dataset:
             part = X.drop(columns=others) if names else X  # type: ignore[attr-defined]
             parts.append(cls.from_table(part, values, **options))
         outputs = np.column_stack([part.y for part in parts])
-        weights = parts[0].weights
-        centred = outputs - np.average(outputs, axis=0, weights=weights)
-        outputs = centred / np.sqrt(np.average(centred**2, axis=0, weights=weights))
-        return replace(parts[0], y=outputs[:, 0], outputs=outputs, targets=tuple(several),
-                       target=" and ".join(several))  # fmt: skip
+        named = replace(parts[0], targets=tuple(several), target=" and ".join(several))
+        return named._with_outputs(outputs)
+
+    def _with_outputs(self, outputs: Array) -> Dataset:
+        """Return the table with several targets, each of variance 1."""
+        centred = outputs - np.average(outputs, axis=0, weights=self.weights)
+        scaled = centred / np.sqrt(np.average(centred**2, axis=0, weights=self.weights))
+        return replace(self, y=scaled[:, 0], outputs=scaled)
+
+    def with_targets_of(self, whole: Dataset, rows: Rows) -> Dataset:
+        """Return a table of some rows of a whole one with what that has beside y: targets, times.
+
+        Rows are at risk among themselves.
+        """
+        if whole.outputs is not None:
+            return self._with_outputs(whole.outputs[rows])
+        if isinstance(whole.rule, PartialLikelihood):
+            return self._in_hazards(whole.rule.at_rows(f"The target '{short(self.target)}'", rows))
+        return self
 
     def of_output(self, k: int) -> Dataset:
         """Return the table with one of several targets."""

@@ -50,6 +50,12 @@ class PartialLikelihood(Loss):
         exposure = cumulative_hazard(time, event, np.ones(len(time)), weights)[0]
         return cls(time, event, weights, exposure)
 
+    def at_rows(self, what: str, rows: Index) -> PartialLikelihood:
+        """Return the loss of some rows, or raise where they have too few events."""
+        time, event = checked_times(what, self.time[rows], self.event[rows])
+        weights = None if self.own_weights is None else self.own_weights[rows]
+        return PartialLikelihood.of_times(time, event, weights)
+
     def given(self, ratios: Array) -> PartialLikelihood:
         """Return the loss with the baseline hazard that goes with these hazard ratios (Breslow)."""
         ratios = np.maximum(ratios, LEAST_MEAN)
