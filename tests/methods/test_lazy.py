@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import Parallel, delayed
+from neighbours import neighbours
 
 import covaria
 from covaria import assess
@@ -182,15 +183,6 @@ def test_in_every_draw_one_network_tells_what_twenty_tell(name):
         found = np.corrcoef(lazy, loco)[0, 1]
         print(name, seed, found)
         assert found > 0.95
-
-
-def neighbours(seed, correlation, n_rows=400):
-    """Return six features, each correlated with the next, the first of them useful."""
-    rng = np.random.default_rng([seed, 11])
-    X = rng.normal(size=(n_rows, 6))
-    for j in range(1, 6):
-        X[:, j] = correlation * X[:, j - 1] + np.sqrt(1 - correlation**2) * X[:, j]
-    return X, X[:, 0] + rng.normal(size=n_rows)
 
 
 def p_values(seed, learner, correlation, **options):
