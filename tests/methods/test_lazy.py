@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import Parallel, delayed
-from neighbours import neighbours
 
 import covaria
 from covaria import assess
@@ -15,6 +14,7 @@ from covaria.nuisance.engines import plain
 from covaria.nuisance.engines.lazy import lazy_predictions
 from covaria.nuisance.plan import Lazy, Task
 from covaria.nuisance.residuals import fit_residuals
+from neighbours import neighbours
 
 pytest.importorskip("torch")
 

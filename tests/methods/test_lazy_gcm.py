@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import Parallel, delayed
-from neighbours import neighbours
 
 from covaria import assess
 from covaria.assessment import prepare
@@ -13,6 +12,7 @@ from covaria.nuisance.engines import plain
 from covaria.nuisance.engines.lazy import lazy_predictions
 from covaria.nuisance.masked import left_of_features
 from covaria.nuisance.plan import Task
+from neighbours import neighbours
 
 pytest.importorskip("torch")
 
