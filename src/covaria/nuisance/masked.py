@@ -48,7 +48,8 @@ Targets = Sequence[tuple[int, tuple[int, ...]]]
 def left_of_features(plan: Plan, rows: Rows) -> tuple[Array, Failures, int]:
     """Return what the others leave of each column in the tested `rows`; and models fitted."""
     left, failures = np.zeros((len(rows), plan.data.X.shape[1])), Failures()
-    targets = [(c, f.columns) for f in plan.data.features for c in f.tested]
+    # In the order of the columns, which is the same for any order of the table.
+    targets = sorted((c, f.columns) for f in plan.data.features for c in f.tested)
     for fold, (_, test) in enumerate(plan.folds if targets else ()):
         columns = np.array([column for column, _ in targets])
         at = np.ix_(np.searchsorted(rows, test), columns)
