@@ -16,7 +16,7 @@ from covaria.errors import InputError
 from covaria.execution.cost import Ledger
 from covaria.execution.threads import one_thread
 from covaria.learners import Auto, Boosting, Sparse
-from covaria.nuisance import conditional, masked
+from covaria.nuisance import conditional
 from covaria.nuisance.attenuation import attenuation
 from covaria.nuisance.directions import directions
 from covaria.nuisance.engines import plain
@@ -313,7 +313,7 @@ def _fitted(plan: Plan) -> Residuals:
         residuals = _less_selected(plan, residuals)
     if conditional.NEED in plan.needs:
         residuals = _with_conditional(plan, residuals)
-    if masked.NEED in plan.needs:
+    if "x_masked" in plan.needs:
         residuals = _with_masked(plan, residuals)
     if "f_given_rest" in plan.needs:
         if _has_own_functions(plan):
@@ -347,8 +347,11 @@ def _with_conditional(plan: Plan, residuals: Residuals) -> Residuals:
 
 def _with_masked(plan: Plan, residuals: Residuals) -> Residuals:
     """Return the residuals with those of all features by one network a fold."""
-    begin, need = time.perf_counter(), masked.NEED
-    left, failures, models = masked.left_of_features(plan, residuals.rows)
+    from covaria.nuisance.masked import NEED as need
+    from covaria.nuisance.masked import left_of_features
+
+    begin = time.perf_counter()
+    left, failures, models = left_of_features(plan, residuals.rows)
     seconds = time.perf_counter() - begin
     if plan.ledger:
         plan.ledger.charge(plan.purpose, plan.learner.name, models, seconds)
