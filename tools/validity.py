@@ -458,16 +458,15 @@ training rows and took nothing off findings; they have not been run again yet.
 OTHERS_HEAD = f"""
 ## Other nulls of the same kind
 
-None of them is in the list above (n = {OTHERS_SIZE}). They are no independent check: `gate` is why
-forests are among the candidates, `larger` and those below it are why surfaces are (five of them
-failed before), and others were looked at when an alarm's threshold was set.
+None of them is in the list above (n = {OTHERS_SIZE}). They are no independent check: most were
+looked at when candidates of `auto` or the threshold of a warning were set.
 """
 
 FRESH_HEAD = f"""
 ## Nulls that came last
 
-Written before any of them was run (n = {OTHERS_SIZE}). The first three, found to fail, are why
-surfaces look at three columns at once: of these the rest are the independent check.
+Written before any of them was run (n = {OTHERS_SIZE}). The first three, found to fail, were looked
+at since: of these the rest are the independent check.
 """
 
 MIRRORS_HEAD = """
