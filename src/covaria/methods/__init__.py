@@ -12,24 +12,28 @@ from numpy.typing import NDArray
 
 from covaria.errors import InputError, text_of
 from covaria.inference.tests import Tests
-from covaria.methods.cpi import cpi
-from covaria.methods.dropout import dropout
+from covaria.methods.cpi import cpi as cpi_scores
+from covaria.methods.dropout import dropout as dropout_scores
 from covaria.methods.gcm import (
     correlation_scale,
     degrees_of_freedom,
     factors,
     fisher_scale,
-    gcm,
     product_scale,
 )
+from covaria.methods.gcm import gcm as gcm_scores
 from covaria.methods.knockoffs import Knockoffs
 from covaria.methods.lasso import Lasso
-from covaria.methods.lazy import lazy, published_lazy
-from covaria.methods.lazy_gcm import lazy_gcm, of_lazy_networks
-from covaria.methods.loco import VALIDITIES, loco, split_loco, zipper_loco
+from covaria.methods.lazy import lazy as lazy_scores
+from covaria.methods.lazy import published_lazy
+from covaria.methods.lazy_gcm import lazy_gcm as lazy_gcm_scores
+from covaria.methods.lazy_gcm import of_lazy_networks
+from covaria.methods.loco import VALIDITIES, split_loco, zipper_loco
+from covaria.methods.loco import loco as loco_scores
 from covaria.methods.pcm import factors as pcm_factors
-from covaria.methods.pcm import pcm, reach, unexplained
-from covaria.methods.permutation import permutation
+from covaria.methods.pcm import pcm as pcm_scores
+from covaria.methods.pcm import reach, unexplained
+from covaria.methods.permutation import permutation as permutation_scores
 from covaria.methods.weighted import (
     basis_degrees,
     basis_factors,
@@ -203,7 +207,7 @@ METHODS: dict[str, AnyMethod] = {
     for method in (
         Method(
             "gcm",
-            gcm,
+            gcm_scores,
             needs=("x_given_rest", "y_given_rest"),
             label="GCM",
             long_name="the generalised covariance measure",
@@ -222,7 +226,7 @@ METHODS: dict[str, AnyMethod] = {
         ),
         Method(
             "loco",
-            loco,
+            loco_scores,
             needs=("y_given_all", "y_given_rest"),
             label="LOCO",
             long_name="leave-one-covariate-out",
@@ -234,7 +238,7 @@ METHODS: dict[str, AnyMethod] = {
         ),
         Method(
             "pcm",
-            pcm,
+            pcm_scores,
             needs=("y_given_all", "y_given_rest", "f_given_rest"),
             label="PCM",
             long_name="the projected covariance measure",
@@ -293,7 +297,7 @@ METHODS: dict[str, AnyMethod] = {
         ),
         Method(
             "dropout",
-            dropout,
+            dropout_scores,
             needs=("y_given_all", "y_dropped"),
             label="dropout",
             long_name="dropout importance (the feature set to its mean)",
@@ -304,7 +308,7 @@ METHODS: dict[str, AnyMethod] = {
         ),
         Method(
             "permutation",
-            permutation,
+            permutation_scores,
             needs=("y_given_all", "y_permuted"),
             label="permutation",
             long_name="permutation importance",
@@ -314,7 +318,7 @@ METHODS: dict[str, AnyMethod] = {
         ),
         Method(
             "cpi",
-            cpi,
+            cpi_scores,
             needs=("y_given_all", "x_given_rest", "y_conditional"),
             label="CPI",
             long_name="the conditional predictive impact",
@@ -327,7 +331,7 @@ METHODS: dict[str, AnyMethod] = {
         ),
         Method(
             "lazy",
-            lazy,
+            lazy_scores,
             needs=("y_given_all", "y_lazy"),
             label="Lazy-VI",
             long_name="Lazy-VI",
@@ -341,7 +345,7 @@ METHODS: dict[str, AnyMethod] = {
         ),
         Method(
             "lazy_gcm",
-            lazy_gcm,
+            lazy_gcm_scores,
             needs=("y_given_all", "y_lazy", "x_masked"),
             label="Lazy-GCM",
             long_name="the generalised covariance measure by two networks a fold",

@@ -13,7 +13,7 @@ from covaria.options.checks import file, text
 from covaria.report import geometry
 from covaria.report.export import as_csv, as_json, data_link
 from covaria.report.facts import Bar, Cell, Facts, Line, StabilityFacts, TablesFacts
-from covaria.report.summarize import stability_facts, summarize, summarize_stability
+from covaria.report.summaries import stability_facts, summarize, summarize_stability
 from covaria.report.tables import RefitLike, StudyLike, refit_facts, study_facts
 from covaria.results.residual_views import effects_by_fold, folds_of, points_each, residual_pair
 from covaria.results.result import Result, describe_p
