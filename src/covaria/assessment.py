@@ -380,7 +380,7 @@ class Job:
     def extended(self, methods: Sequence[str], features: Sequence[str]) -> Job:
         """Return the job with more methods or features, or raise where it has them already."""
         names = [method.name for method in self.methods]
-        more = get_methods([*names, *methods], **self._kinds) if methods else self.methods
+        more = _methods_of([*names, *methods], self.options) if methods else self.methods
         asked = self._asked_too(features)
         if len(more) == len(names) and asked == self.asked:
             raise InputError("extend names nothing that the result has not. Name other methods.")
@@ -392,15 +392,6 @@ class Job:
         job = replace(self, methods=more, asked=asked, settings=settings, chosen=chosen)
         _check(job)
         return job
-
-    @property
-    def _kinds(self) -> dict[str, Any]:
-        options = self.options
-        return {
-            "validity": options.validity,
-            "paper": options.paper,
-            "in_sample": options.in_sample,
-        }
 
     def _asked_too(self, features: Sequence[str]) -> tuple[str, ...] | None:
         """Return the features to test where some more are named."""
@@ -453,6 +444,8 @@ class Job:
             return no_groups()
         left = residuals.arrays.get("x_given_rest")
         roots = clusters_of(similarity(data, left, residuals.rows), testable)
+        if not roots:
+            return no_groups()
         asked = worth_asking(filter(seen_by_lines(data), roots), known, len(testable))
         roots = [Node(root.members) for root in asked]  # their parts are not asked of
         tested = visited_down(
@@ -598,6 +591,13 @@ def _read_methods(
         methods = PREFIT_METHODS
     if data.outputs is not None and _is_default(methods):
         methods = SEVERAL_METHODS
+    return _methods_of(methods, options, has_loss=has_loss)
+
+
+def _methods_of(
+    methods: str | Sequence[str], options: Options, *, has_loss: bool = False
+) -> list[AnyMethod]:
+    """Return methods by their names, in the version that the options ask for."""
     return get_methods(
         methods,
         validity=options.validity,
