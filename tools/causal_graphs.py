@@ -139,7 +139,7 @@ def search(X: Array, test: str) -> tuple[Graph, int, float]:
     """Return the graph that PC finds, how many questions it asked, and the seconds of one core."""
     from causallearn.search.ConstraintBased.PC import pc
 
-    from covaria.independence.adapters import causal_learn
+    from covaria.assessment.adapters import causal_learn
 
     how = TESTS[test]
     name = how if isinstance(how, str) else causal_learn(test, **how)
