@@ -91,7 +91,7 @@ def causal_learn(name: str = NAME, *, classes: Collection[int] = (), **options: 
             """Return the p-value; causal-learn keeps it, in a file if it was given one."""
             x, y, given, key = self.get_formatted_XYZ_and_cachekey(X, Y, condition_set)
             if key not in self.pvalue_cache:
-                found = self.asked(*(str(at) for at in (*x, *y)), [str(at) for at in given])
+                found = self.asked(str(x[0]), str(y[0]), [str(at) for at in given])
                 self.pvalue_cache[key] = found.p_value
             return float(self.pvalue_cache[key])
 
