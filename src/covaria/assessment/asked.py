@@ -11,9 +11,10 @@ from covaria.errors import InputError, short
 from covaria.learners import Learner, Prefit, get_learner
 from covaria.methods import PREFIT_METHODS, AnyMethod, Chooser, get_methods
 from covaria.nuisance.given import Elsewhere, Given
-from covaria.results.conclusion import Options
-from covaria.tables.dataset import Dataset, named_groups
+from covaria.results.options import Options
+from covaria.tables.dataset import Dataset
 from covaria.tables.formulas import Formula
+from covaria.tables.layout import named_groups
 from covaria.tables.losses import Loss, Pinball
 from covaria.tables.reading import aligned
 

@@ -29,7 +29,7 @@ from covaria.nuisance.plan import Progress
 from covaria.nuisance.splits import can_be_redrawn
 from covaria.options.checks import jobs, plain, plain_all, reporter, truth
 from covaria.options.familiar import knows_its_options
-from covaria.results.conclusion import Options
+from covaria.results.options import Options
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features
 from covaria.tables.files import opened

@@ -23,7 +23,8 @@ from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.several import fit_all
 from covaria.nuisance.splits import make_splits
 from covaria.options.checks import reporter
-from covaria.results.conclusion import Chosen, conclude, select_without_test
+from covaria.results.choices import Chosen, select_without_test
+from covaria.results.conclusion import conclude
 from covaria.results.equivalence import with_negligible
 from covaria.results.result import Result
 from covaria.tables.dataset import named_features

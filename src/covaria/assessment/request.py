@@ -14,7 +14,8 @@ from covaria.nuisance.given import Given
 from covaria.nuisance.memory import Memory
 from covaria.nuisance.plan import Lazy, Plan, Progress
 from covaria.nuisance.splits import make_splits
-from covaria.results.conclusion import Chosen, Options
+from covaria.results.choices import Chosen
+from covaria.results.options import Options
 from covaria.tables.dataset import Dataset
 from covaria.tables.encoding import encoded
 
