@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from covaria.assessment.request import Request
 from covaria.errors import InputError, short
@@ -20,6 +20,8 @@ from covaria.tables.reading import aligned
 
 # What tests several targets at once. Sums of PCM's products over targets rejected .12 of nulls.
 SEVERAL_METHODS = ("gcm", "loco")
+# Which predictions are of each feature; those of classes may be a frame as well.
+BY_FEATURE = ("predictions['y|rest']", "predictions['x|rest']")
 R = TypeVar("R", bound=Request)
 
 
@@ -100,7 +102,9 @@ def is_default(methods: object) -> bool:
 def in_order_of(X: object, predictions: Mapping[str, object]) -> object:
     """Return predictions in the order of X's row labels, where both have some."""
 
-    def ordered(what: str, values: object) -> object:
+    def ordered(what: str, values: Any) -> object:
+        if what in BY_FEATURE and hasattr(values, "columns"):  # a frame
+            values = {name: values[name] for name in values.columns}
         if isinstance(values, Mapping):
             return {name: ordered(f"{what}['{name}']", one) for name, one in values.items()}
         return aligned(what, values, X)[0]

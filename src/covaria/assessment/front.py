@@ -32,6 +32,7 @@ from covaria.options.familiar import knows_its_options
 from covaria.results.options import Options
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features
+from covaria.tables.files import opened
 from covaria.tables.formulas import is_formula, read_formula
 from covaria.tables.losses import read_loss
 from covaria.tables.sampling import at_hand
@@ -83,10 +84,10 @@ def assess(
     Parameters
     ----------
     X
-        The features, and columns that others name: any dataframe or array. Or the path of a
-        Parquet or Arrow file or folder, a pyarrow dataset, a lazy frame of polars or a DuckDB
-        relation, of which as many rows are drawn as memory allows. Or a formula, with its table as
-        y, "price ~ rooms + C(kind) | city": what stands behind | is given, not tested.
+        The features, and columns that others name: any dataframe or array, or the path of a CSV.
+        Or the path of a Parquet or Arrow file or folder, a pyarrow dataset, a lazy frame of polars
+        or a DuckDB relation, of which as many rows are drawn as memory allows. Or a formula, with
+        its table as y, "price ~ rooms + C(kind) | city": what stands behind | is given, not tested.
     y
         The target: an array, or the name of its column in X. A list of names, or a table of
         numbers, is several targets: each feature is tested for all of them at once.
@@ -242,6 +243,7 @@ def prepare(
     if event is not None and rule is not None:
         raise InputError("With event gains are those of the partial likelihood. Leave out loss.")
     formula, X, y = (X, y, None) if is_formula(X) else (None, X, y)
+    X, notes = opened(X)
     X, said = at_hand(X, rows, choices.get("seed", 0))
     if formula is not None:
         asked_for = read_formula(str(formula), X, (sample_weight, clusters, event))
@@ -260,7 +262,7 @@ def prepare(
         missing_target=missing_target,
     )  # fmt: skip
     data = data if rule is None else data.with_loss(rule)
-    data = replace(data, notes=(*said, *data.notes))
+    data = replace(data, notes=(*notes, *said, *data.notes))
     options = Options(**choices)
     if paper:
         options = options.as_in_the_paper()
