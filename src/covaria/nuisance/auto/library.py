@@ -82,8 +82,9 @@ def hold_library(contest: Contest) -> None:
     if n_rows <= POLICY.most_kernel_rows:
         unit = 1 / max(1, n_columns - 1)
         wide, narrow = (Kernel(kind="ridge", C=10.0, sigma=width * unit) for width in (0.1, 0.5))
-        contest.race([wide], _where(contest, of_numbers, _is_curved))
-        contest.race([narrow], [key for key in of_numbers if contest.ran(wide, key)])
+        asked = [key for key in of_numbers if key == Y or n_columns <= POLICY.most_waves]
+        contest.race([wide], _where(contest, asked, _is_curved))
+        contest.race([narrow], [key for key in asked if contest.ran(wide, key)])
 
 
 def hold_rest(contest: Contest) -> None:
