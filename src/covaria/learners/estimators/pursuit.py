@@ -69,6 +69,7 @@ class PursuitModel:
 
     def __init__(self, *, n_classes: int = 0, start: PursuitModel | None = None) -> None:
         self.n_classes, self.start = n_classes, start
+        self.sums: list[list[Index]] = []
 
     def fit(self, X: Array, y: Array, weights: Array | None = None) -> Self:
         """Return the model with its directions and curves fitted."""
@@ -111,7 +112,7 @@ def whitening(Z: Array, weights: Array) -> Array:
 
 
 def _inverse_root(among: Array) -> Array | None:
-    """Return W with W'AW = 1 by Cholesky's way, a tenth of an eigenvalue's; None if A is singular."""
+    """Return W with W'AW = 1 by Cholesky, in a tenth of the time; None where A is singular."""
     from scipy.linalg.lapack import dpotrf, dtrtri
 
     if not len(among):
@@ -301,13 +302,15 @@ def pursued(V: Array, y: Array, weights: Array, before: list[Index]) -> list[Ind
     """Return the directions and curves that explain y, of mean zero, best for what they cost."""
     found = pruned(better(restarted(before, V, y, weights), V, y, weights), V, y, weights)
     while len(found) < MOST and _has_room(found, V):
-        left, before = left_by(found, y), cost(found, V, y, weights)
+        left, least = left_by(found, y), cost(found, V, y, weights)
         starts = [Index.along(t, V, left, weights) for t in directions(V, left, weights)]
-        start = min(starts, key=lambda index: index.score, default=None)
-        if start is None or cost([*found, start], V, y, weights) > before + HOPE:
+        if not starts:
+            break
+        start = min(starts, key=lambda index: index.score)
+        if cost([*found, start], V, y, weights) > least + HOPE:
             break
         more = better([*found, start], V, y, weights)
-        if cost(more, V, y, weights) >= before:
+        if cost(more, V, y, weights) >= least:
             break
         found = more
     return pruned(found, V, y, weights)
