@@ -34,11 +34,12 @@ UNBIASED = frozenset({"mean", "linear", "sparse"})
 def halves_of(plan: Plan, purpose: str = "extrapolation") -> tuple[Plan, Plan] | None:
     """Return the plan with either half of each fold's training rows; None where there is none.
 
-    In a cross-fit of an odd number of folds two halves serve all of them (`_two_halves`).
+    In a cross-fit of an odd number of folds the halves are the folds that follow, and those that
+    follow these: each is learned from once for two folds (`fitted_once`).
     """
     count = len(plan.folds)
     if count > 2 and count % 2 and is_cross_fit(plan.folds, plan.data.n_rows):
-        folds = _two_halves(plan.folds)
+        folds = _following(plan.folds)
     else:
         folds = _drawn(plan)
     if any(len(train) < 2 for half in folds for train, _ in half):
@@ -52,25 +53,17 @@ def halves_of(plan: Plan, purpose: str = "extrapolation") -> tuple[Plan, Plan] |
     return first, second
 
 
-def _two_halves(folds: Sequence[Fold]) -> tuple[list[Fold], list[Fold]]:
-    """Return the halves of a cross-fit of an odd number of folds: its first folds, and the next.
-
-    Models of either test the folds of the other, and both test the last fold: so two models do for
-    all folds. In the last they can be compared with each other (`differ`).
-    """
-    several, tests = len(folds) // 2, [test for _, test in folds]
-    first, second = (np.sort(np.concatenate(own)) for own in (tests[:several], tests[several:-1]))
-    others = [second if k < several else first for k in range(len(folds) - 1)]
-    return (
-        list(zip([*others, first], tests, strict=True)),
-        list(zip([*others, second], tests, strict=True)),
-    )
-
-
-def differ(first: Plan, second: Plan) -> Flags:
-    """Return in which folds the halves learned from different rows."""
-    pairs = zip(first.folds, second.folds, strict=True)
-    return np.array([one is not other for (one, _), (other, _) in pairs])
+def _following(folds: Sequence[Fold]) -> tuple[list[Fold], list[Fold]]:
+    """Return the halves of a cross-fit of an odd number of folds."""
+    count, tests = len(folds), [test for _, test in folds]
+    several = count // 2
+    windows = [
+        np.sort(np.concatenate([tests[(first + k) % count] for k in range(several)]))
+        for first in range(count)
+    ]
+    one = [(windows[(k + 1) % count], test) for k, test in enumerate(tests)]
+    other = [(windows[(k + 1 + several) % count], test) for k, test in enumerate(tests)]
+    return one, other
 
 
 def _drawn(plan: Plan) -> tuple[list[Fold], list[Fold]]:
@@ -142,13 +135,12 @@ def _rows(outcome: Outcome, start: int, count: int) -> Outcome:
 def wanted_of(plan: Plan, missed: Flags) -> frozenset[Task]:
     """Return what is fitted to halves: regressions that may miss something, and those without bias.
 
-    The latter are cheap, and tell of the noise in models; so do all of the last fold.
+    The latter are cheap, and tell of the noise in models; so do all of the first fold.
     """
-    last = len(plan.folds) - 1
     return frozenset(
         task
         for task in replace(plan, needs=PRODUCT).tasks
-        if task.fold == last or missed[task.fold, task.feature] or _is_unbiased(plan.blend(task))
+        if task.fold == 0 or missed[task.fold, task.feature] or _is_unbiased(plan.blend(task))
     )
 
 

@@ -22,7 +22,6 @@ from covaria.nuisance.directions import directions
 from covaria.nuisance.engines import plain
 from covaria.nuisance.extrapolation import (
     PRODUCT,
-    differ,
     fitted_once,
     halves_of,
     may_miss,
@@ -376,12 +375,11 @@ def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ..
     halves = halves_of(plan, "extrapolation" if missed.any() else "model noise")
     if halves is None:
         return residuals, ()
-    only = wanted_of(plan, missed)
-    parts = replace(halves[0], only=only), replace(halves[1], only=only)
+    parts = tuple(replace(half, only=wanted_of(plan, missed)) for half in halves)
     found = tuple(gather(*pair) for pair in zip(parts, fitted_once(parts), strict=True))
     if not all(is_sound(one) and not one.failures for one in found):
         return residuals, ()
-    noise, curves = _learning_curves(residuals, found, parts)
+    noise, curves = _learning_curves(residuals, found, parts[0])
     # The noise of models counts twice where folds learn from each other's rows.
     noise_of = _least(noise) if len(plan.folds) > 1 else None
     residuals = replace(
@@ -426,7 +424,7 @@ def _parts(plan: Plan, residuals: Residuals) -> Rows:
 
 
 def _learning_curves(
-    residuals: Residuals, halves: Sequence[Residuals], plans: tuple[Plan, Plan]
+    residuals: Residuals, halves: Sequence[Residuals], plan: Plan
 ) -> tuple[Array, Array]:
     """Return the noise in each feature's models, and how much more rows would take off its errors.
 
@@ -435,7 +433,6 @@ def _learning_curves(
     rows added. Both are shares of what is left, with a column for x_j and one for y, NaN where that
     was not measured.
     """
-    plan, apart = plans[0], differ(*plans)[residuals.fold]
     noise, curves = np.full((2, plan.data.n_features, 2), np.nan)
     arrays = [_by_class(one) for one in (residuals, *halves)]
     weights = np.ones(len(residuals.rows)) if residuals.weights is None else residuals.weights
@@ -446,7 +443,7 @@ def _learning_curves(
             if len(rows) and feature.columns:
                 own = list(feature.tested) if at == 0 else [j]
                 left = [array[need][rows][:, own].reshape(len(rows), -1) for array in arrays]
-                noise[j, at], curves[j, at] = _learning_curve(left, weights[rows], apart[rows])
+                noise[j, at], curves[j, at] = _learning_curve(left, weights[rows])
     return noise, curves
 
 
@@ -483,20 +480,13 @@ def _attenuations(residuals: Residuals, halves: Sequence[Residuals], plan: Plan)
     return found
 
 
-def _learning_curve(
-    left: Sequence[Array], weights: Array, apart: NDArray[np.bool_]
-) -> tuple[float, float]:
-    """Return the share of noise in one regression, and how much halving its rows added.
-
-    The noise is seen in the rows where the two models of halves learned `apart`.
-    """
+def _learning_curve(left: Sequence[Array], weights: Array) -> tuple[float, float]:
+    """Return the share of noise in one regression, and how much halving its rows added."""
     full, one, other = left
-    size, change = _mean_square(full, weights), (one - other)[apart]
+    size, apart = _mean_square(full, weights), _mean_square(one - other, weights)
     larger = (_mean_square(one, weights) + _mean_square(other, weights)) / 2
     gap = np.clip(larger.sum() / size.sum() - 1, 0, 1) if size.sum() else np.nan
-    if not len(change) or weights[apart].sum() <= 0:
-        return np.nan, float(gap)
-    return float(_over(_mean_square(change, weights[apart]) / 4, size).max()), float(gap)
+    return float(_over(apart / 4, size).max()), float(gap)
 
 
 # --- categories of many levels ------------------------------------------------------------------
