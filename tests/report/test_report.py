@@ -166,7 +166,7 @@ def test_heavy_tails_unused_features_and_few_rows_are_told():
     X.loc[0, "tail"] = 30.0
     result = assess(X, X["tail"] + rng.normal(size=80), learner="linear", alpha=0.5)
     told = " ".join(all_alerts(result))
-    assert "Only 80 rows" in told
+    assert "only 80 rows" in told
     assert "Heavy tails: a hundredth of the rows makes most of the spread of 'tail'" in told
     unused = result.table.assign(status="unused")
     assert "never used 'tail', 'b', 'c'" in " ".join(all_alerts(replace(result, table=unused)))

@@ -27,7 +27,7 @@ R = TypeVar("R", bound=Request)
 
 
 @dataclass(frozen=True)
-class Table:
+class AskedTable:
     """A table that is at hand, with what a formula or a sample made of what was asked for."""
 
     X: object
@@ -38,7 +38,7 @@ class Table:
     notes: tuple[str, ...] = ()
 
 
-def read_table(
+def table_of(
     X: object,
     y: object,
     groups: Mapping[str, Sequence[str]] | None,
@@ -49,7 +49,7 @@ def read_table(
     seed: object,
     splits: object,
     predictions: object,
-) -> Table:
+) -> AskedTable:
     """Return the table of a file, a formula or a sample; `beside` are weights, clusters, events."""
     formula, X, y = (X, y, None) if is_formula(X) else (None, X, y)
     X, notes = opened(X)
@@ -61,7 +61,7 @@ def read_table(
         fixed = None if can_be_redrawn(splits) else splits
         check_sampled(y=y, **beside, predictions=predictions, splits=fixed)
     named = "" if formula is None else str(formula)
-    return Table(X, y, groups, features, named, (*notes, *said))
+    return AskedTable(X, y, groups, features, named, (*notes, *said))
 
 
 def read_methods(

@@ -14,7 +14,7 @@ from covaria.assessment.asked import (
     is_default,
     learners_of,
     read_methods,
-    read_table,
+    table_of,
     without_fits,
 )
 from covaria.assessment.pipeline import Job
@@ -234,7 +234,7 @@ def prepare(
     finds_groups = isinstance(groups, str) and groups == "auto"
     named = None if finds_groups else cast("Mapping[str, Sequence[str]] | None", groups)
     beside = {"sample_weight": sample_weight, "clusters": clusters, "event": event}
-    table = read_table(
+    table = table_of(
         X, y, named, features, beside,
         rows=rows, seed=choices.get("seed", 0), splits=choices.get("splits"),
         predictions=predictions,

@@ -40,6 +40,7 @@ from covaria.tables.layout import (
     named_groups,
 )
 from covaria.tables.losses import Loss
+from covaria.tables.policy import POLICY
 from covaria.tables.reading import Column, columns_of, frame_of, has_columns
 from covaria.tables.survival import PartialLikelihood, checked_times
 from covaria.tables.targets import TASKS, check_target, name_of_target, read_target, several_targets
@@ -413,7 +414,7 @@ def _notes(
     """Yield what a user should know about the table before trusting the answer."""
     yield from (column.note for column in encoded.values() if column.note)
     yield from _same_values(X, features)
-    if len(y) < 50:
+    if len(y) < POLICY.few_rows:
         yield f"There are only {len(y)} rows: p-values rest on large samples and are rough here."
     if X.shape[1] >= len(y):
         yield f"There are more columns ({X.shape[1]:,}) than rows ({len(y):,}): expect low power."
