@@ -31,6 +31,7 @@ ENGINES = {
     "network": "network",
     "predictions": "given",
     "ridge": "linear",
+    "ridge_path": "ridge_path",
     "splines": "splines",
     "surfaces": "surfaces",
 }
