@@ -44,7 +44,7 @@ def test_what_both_regressions_may_miss_is_taken_off_the_mean(residuals):
             left, *halves = (getattr(one, name)[:, j] for one in (residuals, *residuals.halves))
             larger, apart = np.mean([half**2 for half in halves]), halves[0] - halves[1]
             gap, noise = larger / np.mean(left**2) - 1, np.mean(apart**2) / 4 / np.mean(left**2)
-            gaps.append(np.clip(max(gap, POLICY.as_noise * noise), 0, 1))
+            gaps.append(np.clip(POLICY.still_missed * max(gap, noise), 0, 1))
             size *= np.sqrt(np.mean(left**2))
         missed[j] = np.sqrt(gaps[0] * gaps[1]) * size * residuals.may_miss[j]
     assert missed[0] > 0

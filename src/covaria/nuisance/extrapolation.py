@@ -3,10 +3,10 @@
 Where y follows E[x_j | the others], both regressions shrink the same function, and products of
 residuals do not average 0, though x_j is useless. What each regression still misses falls with the
 rows learned from, and how fast can be seen: learners that were given halves of each fold's training
-rows err by more. If errors fall like one over the rows, as much is still to be learned as halving
-the rows added: a share g of what is left of x_j, and h of what is left of y. Two such parts have
-a correlation of at most √(gh) with each other as shares of the residuals (Cauchy and Schwarz). A
-finding has to stand after as much is taken off it.
+rows err by more. If errors fall like rows^−γ, 1/(2^γ − 1) times as much is still to be learned as
+halving the rows added: a share g of what is left of x_j, and h of what is left of y. Two such parts
+have a correlation of at most √(gh) with each other as shares of the residuals (Cauchy and Schwarz).
+A finding has to stand after as much is taken off it.
 """
 
 from __future__ import annotations

@@ -13,13 +13,15 @@ class NuisancePolicy(Policy):
 
     rough         share of Var(Y), from which a curve that stumps suggest is more than their noise
     fewest_half   training rows of a half, below which it tells nothing
-    as_noise      a regression may miss at least so many times the noise of its models: halving the
-                  rows may show nothing by chance
+    still_missed  a regression may miss so many times what halving its rows added, and no less than
+                  so many times the noise of its models: halving may show nothing by chance
     """
 
     rough: float = threshold(0.003, "docs/auto.md: power and nulls of PCM with it")
     fewest_half: int = threshold(40, "judgement, not measured: errors of fewer rows are noise")
-    as_noise: float = threshold(1.5, "docs/auto.md: 238 mirror nulls, rejected .067 with 0, .050")
+    still_missed: float = threshold(
+        1.5, "formula: 1/(2^γ − 1), errors falling like rows^−γ with γ = .74; docs/auto.md"
+    )
 
 
 POLICY = NuisancePolicy()

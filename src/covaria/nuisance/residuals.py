@@ -224,8 +224,8 @@ class Residuals:
         if not self.halves or self.unlearned is None:
             return np.zeros(self.data.n_features)
         full, *halves = (self._size_of_functions(one) for one in (self, *self.halves))
-        gap = _over(np.mean(halves, axis=0) - full, full).clip(0, 1)
-        shares = gap * np.nan_to_num(self.unlearned[:, 1])
+        gap = POLICY.still_missed * _over(np.mean(halves, axis=0) - full, full)
+        shares = gap.clip(0, 1) * np.nan_to_num(self.unlearned[:, 1])
         return np.asarray(np.sqrt(shares) * self.may_miss)
 
     def _size_of_functions(self, of: Residuals) -> Array:
@@ -386,7 +386,7 @@ def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ..
         residuals,
         model_noise=noise_of,
         learning_curves=curves,
-        unlearned=np.fmax(curves, POLICY.as_noise * noise).clip(max=1),
+        unlearned=(POLICY.still_missed * np.fmax(curves, noise)).clip(max=1),
         attenuation=_attenuations(residuals, found, parts[0]),
     )
     if not missed.any():
