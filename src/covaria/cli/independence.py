@@ -65,7 +65,7 @@ def independence(
 
     Example: covaria independence homes.csv --x garden --y price --given rooms,town
     """
-    from covaria.independence.question import independence_test
+    from covaria.assessment.question import independence_test
     from covaria.tables.files import read_table
 
     frame, notes = read_table(table)

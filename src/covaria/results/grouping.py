@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.errors import listed
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 from covaria.tables.dataset import SMALLEST, Dataset, Feature, Levels
 
 if TYPE_CHECKING:

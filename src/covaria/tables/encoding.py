@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 from covaria.tables.dataset import Dataset, Feature, Levels, Rows
 
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.errors import listed, short
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 from covaria.tables.dataset import MAX_LEVELS, Dataset
 
 Array = NDArray[np.float64]

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
-from covaria.assessment import assess
+from covaria.assessment.columns import Columns, of_arrays, of_frame
+from covaria.assessment.front import assess
 from covaria.errors import InputError, did_you_mean, listed, plural, short
-from covaria.independence.columns import Columns, of_arrays, of_frame
 from covaria.options.checks import between_0_and_1
 from covaria.options.familiar import unknown_option
 from covaria.results.findings import Finding, texts

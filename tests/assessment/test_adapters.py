@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from covaria import InputError, independence_test
-from covaria.independence import adapters
+from covaria.assessment import adapters
 
 EDGES = {("a", "b"), ("b", "d"), ("c", "d"), ("d", "e")}
 
@@ -146,3 +146,9 @@ def test_pcmci_of_tigramite_finds_the_lags():
     search = pcmci.PCMCI(frame, cond_ind_test=adapters.tigramite(learner="splines"))
     found = search.run_pcmci(tau_max=1, pc_alpha=0.05)["p_matrix"][:, :, 1]
     assert {tuple(pair) for pair in np.argwhere(found < 0.01)} == {(0, 0), (0, 1), (1, 2)}
+
+
+def test_the_path_they_had_before_still_leads_to_them():
+    from covaria.independence import adapters as before
+
+    assert before is adapters

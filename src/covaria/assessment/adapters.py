@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, SupportsInt
 
 import numpy as np
 
-from covaria.assessment import WITHOUT_CHECKS
+from covaria.assessment.front import WITHOUT_CHECKS
+from covaria.assessment.question import Independence, check_question, independence_test
 from covaria.errors import InputError
-from covaria.independence.question import Independence, check_question, independence_test
 
 if TYPE_CHECKING:
     import pandas as pd
