@@ -28,6 +28,7 @@ from covaria.nuisance.extrapolation import (
     wanted_of,
 )
 from covaria.nuisance.fit import by_task, engine_for, run_plan
+from covaria.nuisance.model_noise import noise_of_lines
 from covaria.nuisance.plan import OF_FULL_MODEL, Choices, Outcome, Plan, Task
 from covaria.nuisance.policy import POLICY
 from covaria.nuisance.selected import less_selected
@@ -311,6 +312,7 @@ def _fitted(plan: Plan) -> Residuals:
     name = engine.__name__.rsplit(".", 1)[-1]
     residuals = replace(residuals, engine=name, choices=plan.choices)
     residuals, halves = _halved(plan, residuals)
+    residuals = _with_noise_of_lines(plan, residuals)
     if _has_own_candidates(plan) and plan.data.X.shape[1] > plan.data.n_rows:
         residuals = _less_selected(plan, residuals)
     if conditional.NEED in plan.needs:
@@ -447,6 +449,16 @@ def _learning_curves(
                 left = [array[need][rows][:, own].reshape(len(rows), -1) for array in arrays]
                 noise[j, at], curves[j, at] = _learning_curve(left, weights[rows])
     return noise, curves
+
+
+def _with_noise_of_lines(plan: Plan, residuals: Residuals) -> Residuals:
+    """Return residuals of least squares with the noise of its models, where that is not small."""
+    if plan.learner != Linear() or plan.of_y is not None or residuals.n_folds < 2:
+        return residuals
+    owned = [len(feature.columns) for feature in plan.data.features]
+    noise = noise_of_lines(plan.data.X.shape[1] - np.array(owned), residuals.n_train)
+    noise = np.where(noise > POLICY.least_noise, noise, 0.0)
+    return replace(residuals, model_noise=noise) if noise.any() else residuals
 
 
 def _least(noise: Array) -> Array:
