@@ -247,7 +247,7 @@ def test_many_classes_and_missing_leftovers_have_a_page(table):
     assert "<path" in page_of(classes)
     gains = assess(table, "price", learner="linear", methods=["loco"])
     assert residual_pair(gains, 0) is None
-    assert "No leftovers to draw" in page_of(gains)
+    assert "No residuals to draw" in page_of(gains)
 
 
 def test_repeats_have_a_page(table):

@@ -94,8 +94,8 @@ class Job(Request):
                 left = leftover(plan, fitted[0]) if checked else None
             with ledger.stage("test and conclude"):
                 result = conclude(fitted, self.learner, self.methods, self.options, chosen, left)
-            if self.options.margin is not None:
-                result = with_negligible(result, self.options.margin)
+                if self.options.margin is not None:
+                    result = with_negligible(result, self.options.margin)
             if self.finds_groups or may_ask(self):
                 with ledger.stage("test groups"):
                     sets = Sets(self, plan, fitted[0], result)

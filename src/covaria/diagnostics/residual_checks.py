@@ -30,7 +30,7 @@ from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import Fold, in_parts
 from covaria.options.policy import Policy, threshold
 from covaria.randomness import stream
-from covaria.tables.dataset import Rows, of_all_classes
+from covaria.tables.arrays import Rows, of_all_classes
 
 Array = NDArray[np.float64]
 Look = Callable[[Plan, Rows, Array, Array, Array], tuple[Array, Array]]

@@ -47,6 +47,8 @@ class Fit:
     as_array: bool = False  # whether the table came as one
     # What the other regression of a test predicts from the same columns, where the learner looks.
     beside: NDArray[np.float64] | None = field(default=None, compare=False)
+    # The model of y on all columns, for one without some of them to start from.
+    full: Model | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class Learner:
     is_linear: ClassVar[bool] = False
     # Whether columns are chosen for x_j and y together (`Fit.beside`).
     chooses_jointly: ClassVar[bool] = False
+    # Whether models of y without a feature start from the one on all columns (`Fit.full`).
+    starts_from_full: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -367,11 +371,13 @@ class Pursuit(Learner):
 
     name: ClassVar[str] = "pursuit"
     about: ClassVar[str] = "smooth functions of a few weighted sums of the features (R ppr)"
+    starts_from_full: ClassVar[bool] = True
 
     def model(self, fit: Fit) -> Model:
         from covaria.learners.estimators.pursuit import PursuitModel
 
-        return PursuitModel(n_classes=fit.n_classes)
+        full = fit.full if isinstance(fit.full, PursuitModel) else None
+        return PursuitModel(n_classes=fit.n_classes, start=full)
 
 
 @dataclass(frozen=True, eq=False)

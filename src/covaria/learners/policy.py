@@ -20,7 +20,8 @@ class AutoPolicy(Policy):
     together           two learners serve on average where the error is smaller by this share
     most_rows          learners are compared on at most so many training rows
     most_curves        columns up to which splines choose their smoothing (GCV)
-    most_waves         columns up to which curves of many waves, and all products, are tried
+    most_waves         columns up to which curves of many waves, all products, and kernels for
+                       features are tried
     fewest_summed      columns beyond which weighted sums of many are sought
     most_kernel_rows   rows of an inner fold up to which kernels are tried
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from covaria.inference.resampling import (
     POLICY,
     Shuffles,
+    are_far_from_normal,
     floor_factor,
     form_factor,
     independent_variance,
@@ -28,7 +29,7 @@ from covaria.inference.resampling import (
 )
 from covaria.inference.tests import standard_error, stretched
 from covaria.nuisance.residuals import Residuals
-from covaria.tables.dataset import of_all_classes
+from covaria.tables.arrays import of_all_classes
 
 if TYPE_CHECKING:
     from covaria.methods import Method
@@ -142,10 +143,9 @@ def _of_gains(method: Method, residuals: Residuals, scores: Array) -> Array:
     target = _target(residuals)
     look = _of_log_loss if residuals.data.classes else _of_squared_loss
     found = np.ones(scores.shape[1])
-    for j in range(scores.shape[1]):
-        move, implied = look(other[:, j], base[:, 0])
-        if is_far_from_normal(move[:, None], target):
-            found[j] = _floor(residuals, scores[:, j], float(implied.mean()))
+    moves, implied = look(other, base)
+    for j in np.flatnonzero(are_far_from_normal(moves, target)):
+        found[j] = _floor(residuals, scores[:, j], float(implied[:, j].mean()))
     return found
 
 

@@ -47,6 +47,7 @@ class VerdictFacts(TypedDict):
 
     feature: str
     verdict: str
+    matters: bool
     tests: list[TestFacts]
 
 

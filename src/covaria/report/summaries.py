@@ -20,12 +20,12 @@ from covaria.report.facts import (
 )
 from covaria.report.words import answer, methods_paragraph, references, snippet
 from covaria.results.result import (
-    CHOSEN,
     Result,
     describe_effect,
     describe_p,
     is_combination,
     lines_of,
+    mattering,
 )
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ MOST_COMPARED = 40
 def summarize(result: Result, *, title: str | None = None) -> Facts:
     """Return the facts of a result, in the order a reader wants them."""
     verdicts = _verdicts(result)
-    said = ("matters", CHOSEN)
-    matter = [row["feature"] for row in verdicts if row["verdict"].startswith(said)]
+    matter = [row["feature"] for row in verdicts if row["matters"]]
     return {
         "title": title or f"What matters for {result.about.target}",
         "headline": result.headline,
@@ -86,7 +85,11 @@ def _verdicts(result: Result) -> list[VerdictFacts]:
     for own in tests.values():
         own.sort(key=lambda test: not is_combination(test["method"]))
     pairs = zip(result.verdicts["feature"], result.verdicts["verdict"], strict=True)
-    return [{"feature": f, "verdict": verdict, "tests": tests[f]} for f, verdict in pairs]
+    matter = set(mattering(result))
+    return [
+        {"feature": f, "verdict": verdict, "matters": f in matter, "tests": tests[f]}
+        for f, verdict in pairs
+    ]
 
 
 def _test(line: Mapping[str, Any], sides: Mapping[str, str]) -> TestFacts:

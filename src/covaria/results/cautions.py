@@ -12,6 +12,7 @@ from covaria.diagnostics.quality import NOT_A_MEAN, POORLY, TAKEN
 from covaria.errors import listed, plural, short
 from covaria.execution.compiling import numba_notes
 from covaria.learners import Auto, Learner, Prefit
+from covaria.methods import Method, method_of
 from covaria.nuisance.fit import COMPILED
 from covaria.results.findings import POLICY, Finding, note, of_each
 from covaria.results.options import Options
@@ -95,7 +96,8 @@ def _without_effect(data: Dataset, options: Options) -> Iterable[Finding]:
 
 def _used(table: pd.DataFrame, learner: Prefit) -> Iterable[Finding]:
     """Yield what dropout and permutation tell of a model of which nothing else is known."""
-    names = [m for m in dict.fromkeys(table["method"]) if m in ("dropout", "permutation")]
+    known = {name: method_of(name) for name in dict.fromkeys(table["method"])}
+    names = [name for name, m in known.items() if isinstance(m, Method) and m.of_one_model]
     if names and learner.n_train is None:
         yield note(
             f"{' and '.join(names).capitalize()} tell what this model uses: among correlated "

@@ -21,7 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.options.policy import Policy, threshold
-from covaria.tables.dataset import Dataset, Feature, Levels, Rows
+from covaria.tables.arrays import Rows
+from covaria.tables.dataset import Dataset
+from covaria.tables.layout import Feature, Levels
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from covaria.errors import listed, short
 from covaria.options.policy import Policy, threshold
-from covaria.tables.dataset import MAX_LEVELS, Dataset
+from covaria.tables.dataset import Dataset
+from covaria.tables.layout import MAX_LEVELS
 
 Array = NDArray[np.float64]
 
