@@ -22,8 +22,8 @@ class AutoPolicy(Policy):
     most_curves        columns up to which splines choose their smoothing (GCV)
     most_waves         columns up to which curves of many waves, all products, and kernels for
                        features are tried
-    most_columns_a_row columns for each training row up to which trees and curves are tried for
-                       features; beyond, for y alone
+    most_columns_a_row columns for each training row up to which trees, curves and the lasso are
+                       tried for features; beyond, for y alone
     fewest_summed      columns beyond which weighted sums of many are sought
     most_kernel_rows   rows of an inner fold up to which kernels are tried
 

@@ -61,14 +61,14 @@ def hold_library(contest: Contest) -> None:
     data, keys = contest.plan.data, contest.keys
     of_numbers = [key for key in keys if key != Y or not data.classes]
     n_columns, n_rows = data.X.shape[1], max(len(train) for train, _ in contest.folds)
+    grown = keys if n_columns <= POLICY.most_columns_a_row * n_rows else [k for k in keys if k == Y]
     contest.enter([Mean()], keys)
     contest.enter([Linear()], keys)
     if 4 * n_columns > n_rows:
         for ridge in (10.0, 100.0, 1000.0):
             contest.enter([Ridge(ridge=ridge)], [key for key in keys if key not in of_numbers])
         contest.enter([RidgePath()], of_numbers)
-        contest.race([Sparse()], of_numbers)
-    grown = keys if n_columns <= POLICY.most_columns_a_row * n_rows else [k for k in keys if k == Y]
+        contest.race([Sparse()], [key for key in of_numbers if key in grown])
     _grow(contest, grown, 1, STUMPS, MORE_STUMPS)
     if n_columns <= POLICY.most_waves:
         contest.race([WAVES], _where(contest, keys, _is_wild))
