@@ -15,50 +15,66 @@ WIDTH, BOX, HEIGHT, GAP = 760, 104, 30, 34
 PAGE = """# How it works
 
 One call of `covaria.assess` is a straight line. Each stage is a function of what the stages before it returned, and
-charges what it fitted to `result.cost`.
+charges what it fitted to `result.cost`. All paths on this page are below `src/covaria/`.
 
 | stage | where | what comes back |
 | --- | --- | --- |
-| prepare | `prepare` in `assessment/front.py` | a `Job`: the table checked once, the learner, the methods, the options |
-| plan | `Job.plan` in `assessment/request.py` → `nuisance/plan.py` | a `Plan`: which regressions on which folds; nothing is fitted yet |
-| choose learners | `nuisance/auto` | with `learner="auto"`: who fits which regression in which fold |
-| fit | `nuisance/residuals.py` → `nuisance/fit.py` → `nuisance/engines` | `Residuals`: each regression fitted once, shared by all methods |
-| test | `methods/` → `inference/tests.py` | scores, one array a method; from it estimate, error, p-value, interval |
-| diagnose | `diagnostics/` | what the regressions left undone, and how far that can shift a test |
-| conclude | `results/conclusion.py` | one frozen `Result`: table, findings, quality, cost, settings |
+| prepare | `prepare` in `assessment/front.py` | a `Job` (`assessment/pipeline.py`): the table checked once, the learner, the methods, the options |
+| plan | `Job.plan`, inherited from `Request` in `assessment/request.py` → `nuisance/plan.py` | a `Plan`: which regressions on which folds; nothing is fitted yet |
+| fit | `fit_all` in `nuisance/several.py` → `fit_residuals` in `nuisance/residuals.py`, once for each target | `Residuals`: each regression fitted once, shared by all methods |
+| – choose learners | inside `fit_residuals`: `nuisance/auto` | with `learner="auto"`: which learner fits which regression in which fold |
+| – run | inside `fit_residuals`: `nuisance/fit.py` → `nuisance/engines` | the predictions of each regression |
+| diagnose | `leftover` in `diagnostics/residual_checks.py` | what the regressions left undone |
+| test and conclude | `conclude` in `results/conclusion.py` → `methods/` → `inference/tests.py` | scores, one array a method; from it estimate, error, p-value, interval; then one frozen `Result`: table, findings, quality |
 
-**Where is GCM's formula?** At the head of `methods/gcm.py`. The function `gcm` returns the scores, the product of two
-residuals, a number for each row and feature; `mean_test` in `inference/tests.py` makes the statistic and its p-value of
-them, √n · mean / sd, as of every method's scores. The [page of the method](methods/gcm.md) has the same formula for
-readers.
+`Job.run` in `assessment/pipeline.py` calls them in this order: `Job._run` makes a plan for each repeat and hands each to
+`fit_all`; `Job._finish` does the rest.
+
+**Where is GCM's formula?** At the head of `methods/gcm.py`; the [page of the method](methods/gcm.md) has it for readers. The
+function `gcm` returns the scores, a number for each row and feature, and `mean_test` in `inference/tests.py` makes of them
+the statistic √n · mean / sd and its p-value, as it does for every method whose scores are averaged (`weighted_gcm` has a
+test of its own). With a learner that you name the scores are the products of two residuals. Three corrections may follow,
+each in one place:
+
+1. with `auto` the mean of the products is moved towards 0 by what both regressions may have missed (`Residuals.missed`);
+2. with `auto` and more than one fold they are spread about that mean by (1 + 2q)/(1 + q), q being the noise in the models'
+   predictions;
+3. with any learner `steadied` in `methods/few_rows.py` spreads them where few rows carry the sum, until the normal p-value
+   is that of permuted residuals.
 
 **How do I add a learner?** To use one, pass any scikit-learn estimator as `learner=`. To give one a name and settings of
 its own: a model with `fit` and `predict` in `learners/estimators/`, a frozen class in `learners/__init__.py` that makes
-it, and the class in `LEARNERS`. `nuisance/engines/plain.py` then fits it; a fast engine of the same name is optional.
-`CONTRIBUTING.md` has the steps.
+it, and the class in `LEARNERS`. `nuisance/engines/plain.py` then fits it; a fast engine is optional, and may serve several
+learners (`ENGINES` in `nuisance/fit.py`: ridge is fitted by `linear.py`). `CONTRIBUTING.md` has the steps, and
+[How to choose](choose.md#a-learner-class-of-your-own) does it in a notebook.
 
 **How do I add a method?** `methods/yours.py` with its formula, and one entry in `METHODS` with label, long name,
 reference and needs: table, report, methods paragraph, pictures, commands and studies find it there.
 
-**What happens between `fit_residuals` and `Result`?** `Job.run` in `assessment/pipeline.py` hands the residuals of each repeat to
-`Job._finish`, and that to `conclude` in `results/conclusion.py`:
+**What happens between `fit_residuals` and `Result`?** `Job._run` hands the residuals of all repeats to `Job._finish`
+(`assessment/pipeline.py`), which takes steps 1, 2, 6 and 7; `conclude` in `results/conclusion.py` takes the others:
 
 1. methods without a p-value, such as the lasso, select (`select_without_test`);
 2. the residuals are regressed once more, to see what was left undone (`leftover` in `diagnostics/residual_checks.py`);
 3. each test has its scores (`score`: the method's function, then `methods/few_rows.py` where few rows carry them), from
-   these estimate, error, p-value and interval (`mean_test`), and the repeats are combined (`combine_repeats`);
-4. p-values are corrected, features selected, and a verdict is *cannot tell* where what both regressions may miss
-   explains it;
-5. quality table, findings and cost are put beside the table in one frozen `Result`.
+   these estimate, error, p-value and interval (`mean_test`), and the repeats are combined (`combine_repeats`). p-values are
+   corrected and features selected, each method by itself; `gcm+pcm` is made of the rows of its two parts, with a p-value that
+   is corrected in turn (`rows_of_both` in `results/rows.py`);
+4. with `auto` step 3 is done a second time without the models that were refitted on half the training rows, so without
+   correction 1 above. A feature that is selected only then has the verdict *cannot tell*, and intervals are widened to hold
+   both answers;
+5. quality table and findings are put beside the table in one frozen `Result`;
+6. where they were asked for, `margin` says which features are negligible and groups of features are tested;
+7. cost and settings are added.
 
 **Why is a number .03 and not .05?** Thresholds that decide a verdict, a warning or a learner are fields of a `…Policy`,
-each with its evidence: `QualityPolicy.evidence()`.
+each with its evidence: `from covaria.diagnostics.quality import QualityPolicy`, then `QualityPolicy.evidence()`.
 
 ## Where it runs
 
 Below the plan there is one `Executor` (`execution/executors.py`) with three kinds: everything here, processes beside
-this one (`n_jobs`), a Dask cluster (`--dask`). Choosing learners, fitting, functions of features, halves, model noise and
-diagnostics all hand their plans to `nuisance/fit.run_plan`, which cuts them into parts (`nuisance/parts.py`) and joins what
+this one (`n_jobs`), a Dask cluster (`--dask`). Choosing learners, fitting, functions of features, models refitted on half
+the training rows and diagnostics all hand their plans to `nuisance/fit.run_plan`, which cuts them into parts (`nuisance/parts.py`) and joins what
 comes back; stability and studies hand over whole runs. Nobody else knows where anything runs.
 
 - **The same bytes.** An engine says how its plans may be cut without a bit changing (`cut_by`): by features, by folds or
