@@ -12,7 +12,8 @@ regressions,
 and its p-value of them, as of all scores that are averaged. With a learner that was named they are
 the products. With `auto` their mean is moved towards 0 by what both regressions may have missed
 (`Residuals.missed`), and they are spread about it by (1 + 2q)/(1 + q), q being the noise in the
-models' predictions. `few_rows.steadied` then spreads them further where few rows carry the sum.
+models' predictions; least squares on few rows a column is spread in the same way.
+`few_rows.steadied` then spreads them further where few rows carry the sum.
 A feature of several columns, or a target of three or more classes, is tested by the quadratic form
 of all products at once.
 """
