@@ -15,11 +15,16 @@ class NuisancePolicy(Policy):
     fewest_half   training rows of a half, below which it tells nothing
     as_noise      a regression may miss at least so many times the noise of its models: halving the
                   rows may show nothing by chance
+    least_noise   share of noise in the predictions of least squares, below which it is left out
+    as_good       standard errors, by which least squares may err more than the learner that was
+                  chosen and still say how large a correlation is
     """
 
     rough: float = threshold(0.003, "docs/auto.md: power and nulls of PCM with it")
     fewest_half: int = threshold(40, "judgement, not measured: errors of fewer rows are noise")
     as_noise: float = threshold(1.5, "docs/auto.md: 238 mirror nulls, rejected .067 with 0, .050")
+    least_noise: float = threshold(0.05, "formula: below it at most .062 of nulls are rejected")
+    as_good: float = threshold(2.0, "docs/calibration.md: intervals of GCM with auto")
 
 
 POLICY = NuisancePolicy()

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from covaria.errors import InputError
 from covaria.execution.cost import Ledger
 from covaria.execution.threads import one_thread
-from covaria.learners import Auto, Boosting, Sparse
+from covaria.learners import Auto, Boosting, Linear, Sparse
 from covaria.nuisance import conditional
-from covaria.nuisance.attenuation import attenuation
+from covaria.nuisance.attenuation import attenuation, shortfall
 from covaria.nuisance.directions import directions
 from covaria.nuisance.engines import plain
 from covaria.nuisance.extrapolation import (
@@ -28,6 +28,7 @@ from covaria.nuisance.extrapolation import (
     wanted_of,
 )
 from covaria.nuisance.fit import by_task, engine_for, run_plan
+from covaria.nuisance.model_noise import noise_of_lines
 from covaria.nuisance.plan import OF_FULL_MODEL, Choices, Outcome, Plan, Task
 from covaria.nuisance.policy import POLICY
 from covaria.nuisance.selected import less_selected
@@ -44,6 +45,8 @@ Array = NDArray[np.float64]
 SAME = 1e-12
 # Residuals below this share of a column's spread are rounding.
 ROUNDING = 1e-10
+# Correlations of more standard errors than these are an effect, whose interval is asked for.
+WITH_EFFECT = 2.0
 # Digits that other targets than columns keep, in units of their spread.
 DIGITS = 9
 # What came of the tasks of one fold and need: for each outcome, the features it answers for.
@@ -311,6 +314,7 @@ def _fitted(plan: Plan) -> Residuals:
     name = engine.__name__.rsplit(".", 1)[-1]
     residuals = replace(residuals, engine=name, choices=plan.choices)
     residuals, halves = _halved(plan, residuals)
+    residuals = _with_noise_of_lines(plan, residuals)
     if _has_own_candidates(plan) and plan.data.X.shape[1] > plan.data.n_rows:
         residuals = _less_selected(plan, residuals)
     if conditional.NEED in plan.needs:
@@ -387,7 +391,9 @@ def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ..
         model_noise=noise_of,
         learning_curves=curves,
         unlearned=np.fmax(curves, POLICY.as_noise * noise).clip(max=1),
-        attenuation=_attenuations(residuals, found, parts[0]),
+        attenuation=np.maximum(
+            _attenuations(residuals, found, parts[0]), _shortfalls(plan, residuals)
+        ),
     )
     if not missed.any():
         return residuals, ()
@@ -447,6 +453,16 @@ def _learning_curves(
     return noise, curves
 
 
+def _with_noise_of_lines(plan: Plan, residuals: Residuals) -> Residuals:
+    """Return residuals of least squares with the noise of its models, where that is not small."""
+    if plan.learner != Linear() or plan.of_y is not None or residuals.n_folds < 2:
+        return residuals
+    owned = [len(feature.columns) for feature in plan.data.features]
+    noise = noise_of_lines(plan.data.X.shape[1] - np.array(owned), residuals.n_train)
+    noise = np.where(noise > POLICY.least_noise, noise, 0.0)
+    return replace(residuals, model_noise=noise) if noise.any() else residuals
+
+
 def _least(noise: Array) -> Array:
     """Return the lesser noise of the two regressions of each feature, 0 where none is known."""
     known = np.isfinite(noise)
@@ -478,6 +494,52 @@ def _attenuations(residuals: Residuals, halves: Sequence[Residuals], plan: Plan)
             )
             found[j] = attenuation(full, others, weights[rows])
     return found
+
+
+def _shortfalls(plan: Plan, residuals: Residuals) -> Array:
+    """Return by how much correlations fall short of those that lines leave, where lines will do."""
+    found, asked = np.zeros(plan.data.n_features), _beside_lines(plan, residuals)
+    if not asked:
+        return found
+    tasks = frozenset(
+        Task(need, k, j) for need in PRODUCT for k in range(len(plan.folds)) for j in asked
+    )
+    lines = replace(
+        plan, learner=Linear(), choices=None, only=tasks, needs=PRODUCT, progress=None,
+        purpose="least squares beside",
+    )  # fmt: skip
+    left = gather(lines, run_plan(lines))
+    if not is_sound(left):
+        return found
+    weights = np.ones(len(residuals.rows)) if residuals.weights is None else residuals.weights
+    for j in asked:
+        own = plan.data.features[j].tested[0]
+        pair, of_lines = (
+            (one.x_given_rest[:, own], one.y_given_rest[:, j]) for one in (residuals, left)
+        )
+        found[j] = shortfall(pair, of_lines, weights)
+    return found
+
+
+def _beside_lines(plan: Plan, residuals: Residuals) -> list[int]:
+    """Return features of one column with an effect on a number y, which not only lines serve."""
+    n_rows, is_narrow = len(residuals.rows), 2 * plan.data.X.shape[1] <= residuals.n_train
+    if plan.data.classes or not (_has_own_candidates(plan) and is_narrow):
+        return []
+    found = []
+    for j, feature in enumerate(plan.data.features):
+        if len(feature.tested) == 1 and not _are_lines(plan, j):
+            x, y = residuals.x_given_rest[:, feature.tested[0]], residuals.y_given_rest[:, j]
+            size = np.sqrt((x @ x) * (y @ y))
+            if n_rows * (x @ y) ** 2 > (WITH_EFFECT * size) ** 2:
+                found.append(j)
+    return found
+
+
+def _are_lines(plan: Plan, j: int) -> bool:
+    """Return whether least squares serves both regressions of a feature in all folds."""
+    folds = range(len(plan.folds))
+    return all(plan.blend(Task(n, k, j)) == ((Linear(), 1.0),) for n in PRODUCT for k in folds)
 
 
 def _learning_curve(left: Sequence[Array], weights: Array) -> tuple[float, float]:
