@@ -51,6 +51,10 @@ class Engine(Protocol):
 
     __name__: str
 
+    def supports(self, plan: Plan) -> bool:
+        """Return whether it has a fast way for the plan."""
+        ...
+
     def cut_by(self, plan: Plan) -> str:
         """Return how workers may share it."""
         ...
