@@ -15,35 +15,46 @@ WIDTH, BOX, HEIGHT, GAP = 760, 104, 30, 34
 PAGE = """# How it works
 
 One call of `covaria.assess` runs through seven stages in a straight line. Each stage is a function of what the stages before
-it returned, and `result.cost` lists the models and seconds of each.
+it returned, and `result.cost` lists the models and seconds of each. All paths on this page are below `src/covaria/`.
 
 ![The seven stages of a run, and what each returns](pipeline.svg)
 
 | stage | where | what it returns |
 | --- | --- | --- |
-| prepare | `prepare` in `assessment/front.py` | a `Job`: the checked table, the learner, the methods and the options |
-| plan | `Job.plan` in `assessment/request.py`, `nuisance/plan.py` | a `Plan`: which regressions are fitted on which folds; nothing is fitted yet |
-| choose learners | `nuisance/auto` | with `learner="auto"`, the learner of each regression in each fold |
-| fit | `nuisance/residuals.py`, `nuisance/fit.py`, `nuisance/engines` | `Residuals`: each regression is fitted once and shared by all methods |
-| test | `methods/`, `inference/tests.py` | scores, one array for each method, and from them estimate, standard error, p-value and interval |
+| prepare | `prepare` in `assessment/front.py` | a `Job` (`assessment/pipeline.py`): the checked table, the learner, the methods and the options |
+| plan | `Job.plan`, inherited from `Request` in `assessment/request.py`; `nuisance/plan.py` | a `Plan`: which regressions are fitted on which folds; nothing is fitted yet |
+| choose learners | `nuisance/auto`, called inside `fit_residuals` | with `learner="auto"`, the learner of each regression in each fold |
+| fit | `fit_all` in `nuisance/several.py`, which calls `fit_residuals` in `nuisance/residuals.py` for each target; `nuisance/fit.py`, `nuisance/engines` | `Residuals`: each regression is fitted once and shared by all methods |
 | diagnose | `diagnostics/` | what the regressions missed, and how far that can shift a test |
+| test | `methods/`, `inference/tests.py` | scores, one array for each method, and from them estimate, standard error, p-value and interval |
 | conclude | `results/conclusion.py` | one frozen `Result`: table, findings, quality, cost and settings |
 
-**Where is GCM's formula?** At the top of `methods/gcm.py`. The function `gcm` returns the scores, the product of two
-residuals for each row and feature; `mean_test` in `inference/tests.py` computes the statistic, √n · mean / sd, and its
-p-value from the scores of any method. The [page about GCM](methods/gcm.md) explains the formula.
+`Job.run` in `assessment/pipeline.py` calls them in this order: `Job._run` makes a plan for each repeat and passes it to
+`fit_all`; `Job._finish` does the rest.
+
+**Where is GCM's formula?** At the top of `methods/gcm.py`; the [page about GCM](methods/gcm.md) explains it. The function `gcm`
+returns the scores, a number for each row and feature; `mean_test` in `inference/tests.py` computes the statistic, √n · mean /
+sd, and its p-value from them, as for every method whose scores are averaged (`weighted_gcm` has a test of its own). With a
+learner that you name the scores are the products of two residuals. They may be corrected:
+
+1. with `auto` the mean of the products is moved towards 0 by what both regressions may have missed (`Residuals.missed`);
+2. with `auto`, and with least squares on few rows per column, they are spread about their mean by (1 + 2q)/(1 + q), where q is the
+   noise in the models' predictions, because folds share training rows;
+3. with any learner `steadied` in `methods/few_rows.py` spreads them if only a few rows contribute, until the normal p-value is
+   that of permuted residuals.
 
 **How do I add a learner?** To use a model, pass any scikit-learn estimator as `learner=`. To add a learner with a name and
 settings of its own, write a model with `fit` and `predict` in `learners/estimators/`, a frozen class in
 `learners/__init__.py` that creates it, and add the class to `LEARNERS`. `nuisance/engines/plain.py` then fits it; a fast
-engine of the same name is optional. `CONTRIBUTING.md` lists the steps.
+engine is optional and may serve several learners (`ENGINES` in `nuisance/fit.py`: ridge is fitted by `linear.py`).
+`CONTRIBUTING.md` lists the steps; [How to choose](choose.md#a-learner-class-of-your-own) does it in a notebook.
 
 **How do I add a method?** Write `methods/yours.py` with its formula, and one entry in `METHODS` with label, long name,
 reference and the regressions it needs. The table, the report, its methods paragraph, the plots, the commands and studies
 read `METHODS`.
 
-**What happens between `fit_residuals` and `Result`?** `Job.run` in `assessment/pipeline.py` passes the residuals of each
-repeat to `Job._finish`, which does this:
+**What happens between `fit_residuals` and `Result`?** `Job._run` passes the residuals of all repeats to `Job._finish`
+(both in `assessment/pipeline.py`), which does this:
 
 1. methods without a p-value, such as the lasso, select their features (`select_without_test` in `results/choices.py`);
 2. trees are fitted to the residuals, to see whether the regressions missed something (`leftover` in
@@ -51,12 +62,16 @@ repeat to `Job._finish`, which does this:
 3. `conclude` in `results/conclusion.py` computes the scores of each test (`score`: the method's function, and
    `methods/few_rows.py` where only a few rows contribute), from them estimate, error, p-value and interval (`mean_test`), and
    combines the repeats (`combine_repeats`);
-4. p-values are corrected and features selected (`results/rows.py`); the verdict is *cannot tell* where what both regressions
-   may have missed could explain the finding;
-5. the findings (`results/cautions.py`), the quality of the regressions, the cost and the settings complete the frozen `Result`.
+4. p-values are corrected and features selected, for each method by itself (`results/rows.py`). `gcm+pcm` combines the rows of
+   its two parts into one p-value, which is corrected in turn (`rows_of_both`);
+5. with `auto`, steps 3 and 4 are done a second time without the models refitted on half the training rows, that is without
+   correction 1 above. A feature that is selected only then gets the verdict *cannot tell*, and intervals cover both results;
+6. the quality of the regressions and the findings (`results/cautions.py`) are put beside the table in one frozen `Result`;
+7. if they were asked for, `margin` says which features are negligible, and groups of features are tested. `Job._finish` then adds
+   the cost and the settings.
 
 **Where does a threshold come from?** Thresholds that decide a verdict, a warning or a learner are fields of a `…Policy`
-class, each with its evidence: `QualityPolicy.evidence()` prints it.
+class, each with its evidence: `from covaria.diagnostics.quality import QualityPolicy`, then `QualityPolicy.evidence()`.
 
 ## Where it runs
 
@@ -144,8 +159,8 @@ STAGES = (
     ("plan", "Plan"),
     ("choose", "learners"),
     ("fit", "Residuals"),
-    ("test", "scores"),
     ("diagnose", "warnings"),
+    ("test", "scores"),
     ("conclude", "Result"),
 )
 

@@ -7,6 +7,7 @@ import pytest
 
 from by_hand import drawn, further, influence, weights_of
 from covaria.methods.pcm import factors, pcm, reach, unexplained
+from covaria.nuisance.policy import POLICY
 
 RNG = np.random.default_rng(0)
 
@@ -74,9 +75,17 @@ def test_what_both_regressions_may_miss_is_taken_off_the_mean(n_classes, weighte
     w, f = weights_of(plain), plain.f_given_rest.reshape(80, 3, -1)
     y = plain.y_given_rest[:, :, None] if n_classes == 0 else of_all(plain.y_given_rest)
     size, of_y = (np.average((part**2).sum(axis=2), axis=0, weights=w) for part in (f, y))
-    gap = (1.1**2 + 1.3**2) / 2 - 1
+    gap = POLICY.still_missed * ((1.1**2 + 1.3**2) / 2 - 1)
     missed = np.sqrt(gap * unlearned[:, 1]) * may_miss * np.sqrt(size * of_y)
     assert np.allclose(pcm(residuals, RNG), influence(plain, products(plain)) - missed)
+
+
+def test_of_functions_beside_a_line_as_much_may_be_missed_as_of_the_feature_itself():
+    unlearned = np.array([[0.5, 0.2], [0.4, 0.1], [0.3, 0.3]])
+    may_miss, by_line = np.array([True, True, False]), np.array([True, False, False])
+    halves = (drawn(), drawn())
+    residuals = drawn(halves=halves, unlearned=unlearned, may_miss=may_miss, by_line=by_line)
+    assert residuals.missed_of_functions == pytest.approx([np.sqrt(0.5 * 0.2), 0, 0])
 
 
 def _larger(residuals, times):

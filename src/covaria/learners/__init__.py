@@ -62,6 +62,8 @@ class Learner:
     chooses_jointly: ClassVar[bool] = False
     # Whether models of y without a feature start from the one on all columns (`Fit.full`).
     starts_from_full: ClassVar[bool] = False
+    # Whether its models say which columns they used (`used_`): without another they are the same.
+    says_used: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -100,6 +102,7 @@ class Mean(Learner):
 
     name: ClassVar[str] = "mean"
     about: ClassVar[str] = "the mean: a yardstick for the others"
+    says_used: ClassVar[bool] = True
 
     def model(self, fit: Fit) -> Model:
         from covaria.learners.estimators.mean import MeanModel
@@ -230,6 +233,7 @@ class Surfaces(Learner):
 
     name: ClassVar[str] = "surfaces"
     about: ClassVar[str] = "smooth surfaces over pairs of columns, chosen by the data"
+    says_used: ClassVar[bool] = True
 
     def model(self, fit: Fit) -> Model:
         from covaria.learners.estimators.surfaces import SurfacesModel
@@ -243,6 +247,7 @@ class Boosting(Learner):
 
     name: ClassVar[str] = "boosting"
     about: ClassVar[str] = "boosted trees (R gbm); splits=1 is additive, 4 sees interactions"
+    says_used: ClassVar[bool] = True
     trees: int = 100
     splits: int = 1
     shrinkage: float = 0.1
@@ -390,6 +395,7 @@ class Estimator(Learner):
     """
 
     name: ClassVar[str] = "estimator"
+    says_used: ClassVar[bool] = True
     about: ClassVar[str] = "any scikit-learn estimator or pipeline (in Python)"
     y: Fits
     x: Fits | None = None
@@ -549,6 +555,7 @@ class Prefit(Learner):
     """
 
     name: ClassVar[str] = "prefit"
+    says_used: ClassVar[bool] = True
     about: ClassVar[str] = "a model fitted elsewhere, which is not refitted (in Python)"
     given: Any
     nuisance: Any = "auto"

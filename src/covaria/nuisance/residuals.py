@@ -22,6 +22,7 @@ from covaria.nuisance.directions import directions
 from covaria.nuisance.engines import plain
 from covaria.nuisance.extrapolation import (
     PRODUCT,
+    beside_a_line,
     fitted_once,
     halves_of,
     may_miss,
@@ -80,7 +81,8 @@ class Residuals:
     the rows a model learned from, 0 where it was tested on those same rows. `learners` are those
     that each regression chose, fold by fold, where it had a choice; `choices` says how.
     `halves` are those of models that learned from half the training rows each, and `may_miss` says
-    for which features both regressions may err alike (`nuisance/extrapolation.py`). `model_noise`
+    for which features both regressions may err alike (`nuisance/extrapolation.py`), `by_line` for
+    which of these one is a line, and halves of functions were not fitted. `model_noise`
     is the share of noise in the predictions of each feature's two regressions, where that was
     measured, `learning_curves` the share of what is left of x_j, and of y, that more rows would
     take away, `unlearned` the same, but no less than the noise of their models suggests, and
@@ -111,6 +113,7 @@ class Residuals:
     folds: Sequence[Fold] = ()
     halves: tuple[Residuals, ...] = ()
     may_miss: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    by_line: NDArray[np.bool_] | bool = False
     is_given: bool = False  # whether the model of y on all columns was fitted elsewhere
     n_given: int = 0  # the rows that it learned from, 0 where that was not told
     by_learners: Residuals | None = None
@@ -227,8 +230,9 @@ class Residuals:
         if not self.halves or self.unlearned is None:
             return np.zeros(self.data.n_features)
         full, *halves = (self._size_of_functions(one) for one in (self, *self.halves))
-        gap = _over(np.mean(halves, axis=0) - full, full).clip(0, 1)
-        shares = gap * np.nan_to_num(self.unlearned[:, 1])
+        gap = POLICY.still_missed * _over(np.mean(halves, axis=0) - full, full)
+        gap = np.where(self.by_line, np.nan_to_num(self.unlearned[:, 0]), gap)
+        shares = gap.clip(0, 1) * np.nan_to_num(self.unlearned[:, 1])
         return np.asarray(np.sqrt(shares) * self.may_miss)
 
     def _size_of_functions(self, of: Residuals) -> Array:
@@ -390,14 +394,17 @@ def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ..
         residuals,
         model_noise=noise_of,
         learning_curves=curves,
-        unlearned=np.fmax(curves, POLICY.as_noise * noise).clip(max=1),
+        unlearned=(POLICY.still_missed * np.fmax(curves, noise)).clip(max=1),
         attenuation=np.maximum(
             _attenuations(residuals, found, parts[0]), _shortfalls(plan, residuals)
         ),
     )
-    if not missed.any():
+    is_far_off = (np.nan_to_num(curves) >= POLICY.far_off).any(axis=1)
+    own = np.asarray(missed.any(axis=0))
+    by_line = ~own & is_far_off & beside_a_line(plan, plan.data.n_features)
+    if not (own | by_line).any():
         return residuals, ()
-    return replace(residuals, halves=found, may_miss=np.asarray(missed.any(axis=0))), parts
+    return replace(residuals, halves=found, may_miss=own | by_line, by_line=by_line), parts
 
 
 def _less_selected(plan: Plan, residuals: Residuals) -> Residuals:

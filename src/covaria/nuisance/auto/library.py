@@ -61,18 +61,19 @@ def hold_library(contest: Contest) -> None:
     data, keys = contest.plan.data, contest.keys
     of_numbers = [key for key in keys if key != Y or not data.classes]
     n_columns, n_rows = data.X.shape[1], max(len(train) for train, _ in contest.folds)
+    grown = keys if n_columns <= POLICY.most_columns_a_row * n_rows else [k for k in keys if k == Y]
     contest.enter([Mean()], keys)
     contest.enter([Linear()], keys)
     if 4 * n_columns > n_rows:
         for ridge in (10.0, 100.0, 1000.0):
             contest.enter([Ridge(ridge=ridge)], [key for key in keys if key not in of_numbers])
         contest.enter([RidgePath()], of_numbers)
-        contest.enter([Sparse()], of_numbers)
-    _grow(contest, 1, STUMPS, MORE_STUMPS)
+        contest.race([Sparse()], [key for key in of_numbers if key in grown])
+    _grow(contest, grown, 1, STUMPS, MORE_STUMPS)
     if n_columns <= POLICY.most_waves:
         contest.race([WAVES], _where(contest, keys, _is_wild))
         contest.race([Quadratic()], of_numbers)
-    learned = _where(contest, keys, _is_learned)
+    learned = _where(contest, grown, _is_learned)
     if n_columns > POLICY.most_curves:
         contest.race([Splines()], learned)
     else:
@@ -80,7 +81,7 @@ def hold_library(contest: Contest) -> None:
         contest.race([Splines()], [key for key in learned if key not in of_numbers])
     if POLICY.fewest_summed < n_columns < n_rows / 2:
         contest.race([Pursuit()], of_numbers)
-    _grow(contest, DEEP_SPLITS, DEEP, MORE_DEEP)
+    _grow(contest, grown, DEEP_SPLITS, DEEP, MORE_DEEP)
     if n_rows <= POLICY.most_kernel_rows:
         unit = 1 / max(1, n_columns - 1)
         wide, narrow = (Kernel(kind="ridge", C=10.0, sigma=width * unit) for width in (0.1, 0.5))
@@ -105,11 +106,11 @@ def hold_rest(contest: Contest) -> None:
         contest.enter([learner], keys)
 
 
-def _grow(contest: Contest, splits: int, few: Trees, more: Trees) -> None:
+def _grow(contest: Contest, keys: Sequence[int], splits: int, few: Trees, more: Trees) -> None:
     """Let trees run, and more of them where the most so far did best."""
     path = _path(splits, few)
-    contest.race(path, contest.keys)
-    wanting = _where(contest, contest.keys, _wants_more(path))
+    contest.race(path, keys)
+    wanting = _where(contest, keys, _wants_more(path))
     contest.race(_path(splits, more), wanting)
 
 

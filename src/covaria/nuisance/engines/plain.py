@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 
 from covaria.execution.threads import one_thread
-from covaria.learners import Boosting, Estimator, Fit, Learner, Mean, Prefit, Surfaces
+from covaria.learners import Estimator, Fit, Learner, Prefit
 from covaria.learners.estimators import Model, as_targets
 from covaria.learners.estimators.wrapped import looks_at_all_columns
 from covaria.nuisance.plan import Array, Outcome, Plan, Task
@@ -38,6 +38,11 @@ MOST_DEATHS = 3
 NOT_TRIED = f"{DIED} in {MOST_DEATHS} fits in a row, so this was not tried"
 
 
+def supports(plan: Plan) -> bool:
+    """Return True: it fits any plan."""
+    return True
+
+
 def cut_by(plan: Plan) -> str:
     """Return how a plan may be cut: a full model may spare others of y, the rest stand alone."""
     has_full = any(task.need == "y_given_all" for task in plan.tasks)
@@ -49,7 +54,7 @@ def _may_spare(learner: Learner) -> bool:
     """Return whether a model may say which columns it never used (`used_`)."""
     if isinstance(learner, Estimator):
         return looks_at_all_columns(learner.y)
-    return isinstance(learner, (Boosting, Mean, Surfaces))
+    return learner.says_used
 
 
 def run(plan: Plan) -> list[Outcome]:
@@ -146,7 +151,7 @@ def _start(
 def _unused(plan: Plan, model: Model | None) -> frozenset[int]:
     """Return the features a full model never used, if it says so."""
     used = getattr(model, "used_", None)
-    if used is None:
+    if used is None or not plan.learner.says_used:
         return frozenset()
     features = enumerate(plan.data.features)
     return frozenset(j for j, f in features if f.columns and not used[list(f.columns)].any())
