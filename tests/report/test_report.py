@@ -156,7 +156,10 @@ def test_copies_of_a_feature_are_told_to_be_grouped():
     assert collinear_groups(result) == [["a", "copy of a"]]
     assert "'a', 'copy of a' together matter" in summarize(result)["answer"]
     assert not any("test them as one" in alert for alert in all_alerts(result))
+    assert [row["features"] for row in summarize(result)["sets"]] == [["a", "copy of a"]]
+    assert "Features tested together" in page_of(result)
     single = replace(result, groups=result.groups[:0])
+    assert "Features tested together" not in page_of(single)
     assert any("test them as one" in alert for alert in all_alerts(single))
 
 

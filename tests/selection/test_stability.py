@@ -11,7 +11,7 @@ import covaria
 from covaria import InputError, assess, prepare
 from covaria.randomness import seed_of
 from covaria.selection.bounds import unimodal_bound, worst_case_bound
-from covaria.selection.stability import Rule, part_of, stability
+from covaria.selection.stability import LEAST_ROWS, Rule, _expected_false, part_of, stability
 from covaria.tables.dataset import Dataset
 
 QUICK = {"learner": "linear", "methods": "gcm", "splits": "none"}
@@ -240,6 +240,41 @@ def test_a_target_that_varies_in_one_part_only_is_refused(small_data):
 
 
 # How many are false
+
+
+def test_no_more_are_false_than_there_are_features():
+    rule = Rule("half_samples", pairs=50, threshold=0.6)
+    assert _expected_false(rule, 9.0, 10, None)["worst_case"] == 10
+    few = _expected_false(rule, 1.0, 10, None)
+    assert few["worst_case"] == pytest.approx(worst_case_bound(1, 10, 0.6))
+    assert few["unimodal"] == pytest.approx(unimodal_bound(1, 10, 0.6, 50))
+    assert "level" not in few
+
+
+def test_runs_are_equal_where_all_their_numbers_are(small_data):
+    one, again = (stability(*small_data, **QUICK) for _ in range(2))
+    assert one == again
+    assert (one == stability(*small_data, **QUICK, threshold=0.9)) is False
+    assert (one == "another thing") is False
+
+
+def test_it_is_said_how_many_are_selected_at_a_time(small_data):
+    found = stability(*small_data, **QUICK)
+    assert any(f"gcm selects {found.q['gcm']:.3g} features" in alert for alert in found.alerts)
+    assert found.q["gcm"] == found.chosen["gcm"].sum() / 5
+    chooser = stability(*small_data, method="lasso", learner="linear")
+    assert any("nothing bounds" in alert for alert in chooser.alerts)
+
+
+def test_as_few_rows_and_clusters_as_are_needed_will_do(small_data):
+    X, y = (array[:20] for array in small_data)
+    data = Dataset.from_table(X, y, sample_weight=np.r_[np.ones(12), np.zeros(8)])
+    rows = np.r_[np.arange(LEAST_ROWS), np.arange(12, 18)]
+    assert np.count_nonzero(part_of(data, rows).weights) == LEAST_ROWS
+    with pytest.raises(InputError, match="sample_weight is above 0 in fewer"):
+        part_of(data, rows[1:])
+    ten = Dataset.from_table(*small_data, clusters=np.arange(120) % 10)
+    assert len(Rule("half_samples", pairs=1).samples(ten, seed=0)) == 2
 
 
 def false_selections(draws, n_features, **options):

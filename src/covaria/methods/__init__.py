@@ -94,8 +94,7 @@ class Method:
     `scale` tells rounding from signal; the estimate over `unit` is the effect people can
     read: a correlation for GCM, a share of Var(Y) for a gain. A method with `learners` is for
     these and for a target of numbers only. One whose statistic is not a mean has a `test` of its
-    own. One that is `held_out` cannot be had in sample, one of `one_target` not of several; one
-    with a `coefficient` has effect="plm".
+    own. One that is `held_out` cannot be had in sample; one with a `coefficient` has effect="plm".
     """
 
     name: str
@@ -116,7 +115,6 @@ class Method:
     settings: Lazy | None = None
     test: Test | None = None
     held_out: bool = False
-    one_target: bool = False
     coefficient: bool = False
     # What a row's score is a product of, or the losses whose difference it is; the estimate on
     # Fisher's scale with its error, where it is a correlation; the largest estimate there can be.
@@ -252,7 +250,6 @@ METHODS: dict[str, AnyMethod] = {
             about="like GCM, for a function of the feature that training rows suggest; sees even "
             "effects",
             held_out=True,
-            one_target=True,
             factors=pcm_factors,
             ceiling=unexplained,
             reach=reach,
@@ -401,7 +398,7 @@ DEFAULT_METHODS = ("gcm", "pcm", "gcm+pcm")
 PREFIT_METHODS, NOT_PREFIT = ("pcm", "cpi"), ("loco", "lazy")
 # In sample nothing is held out, which PCM needs.
 IN_SAMPLE_METHODS = ("gcm", "loco")
-# Of several targets at once. Sums of PCM's products over targets rejected .12 of nulls.
+# Of several targets at once, in as few models as can be; PCM is there to be asked for.
 SEVERAL_METHODS = ("gcm", "loco")
 
 

@@ -572,6 +572,9 @@ def _within_levels(residuals: Residuals) -> Residuals:
         others = [levels.code[residuals.rows] for levels in data.levels if levels.feature != j]
         parts = [(name, at) for name, at in _of_feature(j, feature) if name in arrays]
         codes = [code for code in others if _goes_with(arrays, parts, code)]
+        if len(others) > 1:
+            raw = _before_regressions(residuals, feature)
+            codes = [code for code in others if goes_with(raw, code)]
         if not feature.columns or not codes:
             continue
         for name, at in parts:
@@ -584,6 +587,16 @@ def _within_levels(residuals: Residuals) -> Residuals:
             within_one[j] = codes[0]
     halves = tuple(_within_levels(half) for half in residuals.halves)
     return replace(residuals, arrays=arrays, widening=widen, within=within_one, halves=halves)
+
+
+def _before_regressions(residuals: Residuals, feature: Feature) -> Array:
+    """Return y and a feature's columns as they are in the table.
+
+    Means by level of one category hold those of another that its rows share, in the regressions of
+    x_j and y alike, and leave less than chance would: residuals do not tell which matter.
+    """
+    data, rows = residuals.data, residuals.rows
+    return np.column_stack([data.y[rows], data.X[rows][:, list(feature.tested)]])
 
 
 def _of_feature(j: int, feature: Feature) -> list[tuple[str, int | list[int]]]:

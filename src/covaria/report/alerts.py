@@ -46,7 +46,8 @@ def all_findings(result: Result) -> list[Finding]:
 
 def all_alerts(result: Result) -> list[str]:
     """Return the sentences of all findings, those that put a verdict in doubt first."""
-    return list(texts(ranked(all_findings(result))))
+    matter = set(result.table.loc[result.table["selected"], "feature"])
+    return list(texts(ranked(all_findings(result), matter)))
 
 
 def _small(result: Result) -> Iterable[Finding]:

@@ -51,6 +51,17 @@ class VerdictFacts(TypedDict):
     tests: list[TestFacts]
 
 
+class SetFacts(TypedDict):
+    """What is known of features that were tested together."""
+
+    features: list[str]
+    p_value: float
+    p_adjusted: float
+    p_text: str
+    verdict: str
+    smallest: bool
+
+
 class AboutFacts(TypedDict, total=False):
     """The parts of `Result.about` that the page itself reads; it shows the others as they are."""
 
@@ -68,6 +79,7 @@ class Facts(TypedDict):
     alerts: list[str]
     methods: list[MethodFacts]
     verdicts: list[VerdictFacts]
+    sets: list[SetFacts]
     quality: list[Line]
     cost: list[Line]
     efficiency: dict[str, object]

@@ -12,6 +12,7 @@ from covaria.report.facts import (
     AboutFacts,
     Facts,
     MethodFacts,
+    SetFacts,
     StabilityFacts,
     StabilityPage,
     TestFacts,
@@ -49,6 +50,7 @@ def summarize(result: Result, *, title: str | None = None) -> Facts:
         "alerts": all_alerts(result),
         "methods": [_method(result, name) for name in ordered(result.methods)],
         "verdicts": verdicts,
+        "sets": _sets(result),
         "quality": lines_of(result.quality),
         "cost": lines_of(result.cost),
         "efficiency": compared(result, [row["feature"] for row in verdicts]),
@@ -57,6 +59,22 @@ def summarize(result: Result, *, title: str | None = None) -> Facts:
         "repeat": snippet(result),
         "about": cast(AboutFacts, dict(result.about)),
     }
+
+
+def _sets(result: Result) -> list[SetFacts]:
+    """Return the sets of two and more features that were tested together, the largest first."""
+    return [
+        {
+            "features": list(row["features"]),
+            "p_value": float(row["p_value"]),
+            "p_adjusted": float(row["p_adjusted"]),
+            "p_text": describe_p(float(row["p_adjusted"])),
+            "verdict": str(row["verdict"]),
+            "smallest": bool(row["smallest"]),
+        }
+        for row in result.groups.to_dict(orient="records")
+        if len(row["features"]) > 1
+    ]
 
 
 def ordered(methods: list[str]) -> list[str]:

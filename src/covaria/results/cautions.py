@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -174,6 +175,23 @@ def _failed(table: pd.DataFrame) -> Iterable[Finding]:
         )
 
 
+def _determined(names: list[str], *, together: bool = False) -> str:
+    """Return the sentence on features that the others determine, tested together or not."""
+    so = "of each alone little can be said" if together else "little can be said, so group them"
+    return f"The others determine {listed(names)} almost fully: {so}."
+
+
+def told_of_sets(findings: Sequence[Finding], groups: pd.DataFrame) -> tuple[Finding, ...]:
+    """Return findings that do not ask to group features that were tested together."""
+    inside = {name for members in groups["features"] if len(members) > 1 for name in members}
+    names = [one.feature for one in findings if one.kind == TAKEN]
+    parts = {flag: [name for name in names if (name in inside) is flag] for flag in (True, False)}
+    said = {name: _determined(part, together=flag) for flag, part in parts.items() for name in part}
+    return tuple(
+        replace(one, text=said[one.feature]) if one.kind == TAKEN else one for one in findings
+    )
+
+
 def _of_regressions(quality: pd.DataFrame, target: str, learner: Learner) -> Iterable[Finding]:
     """Yield what the regressions' quality says of the tests."""
     full = quality.loc[quality["regression"] == "y given all", "r2"].tolist()
@@ -186,12 +204,7 @@ def _of_regressions(quality: pd.DataFrame, target: str, learner: Learner) -> Ite
         )
     taken = quality[quality["kind"] == TAKEN]
     names = taken["feature"].tolist()
-    yield from of_each(
-        TAKEN,
-        names,
-        f"The others determine {listed(names)} almost fully: little can be said, so group them.",
-        taken["r2"].tolist(),
-    )
+    yield from of_each(TAKEN, names, _determined(names), taken["r2"].tolist())
     poor = quality[quality["kind"] == POORLY]
     better = "Use" if learner.name == "auto" else "Use learner='auto',"
     names = poor["feature"].tolist()

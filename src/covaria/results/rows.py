@@ -92,6 +92,9 @@ def with_effect(rows: pd.DataFrame, fitted: Sequence[Residuals], options: Option
     error = np.sqrt(np.mean(found[:, 1] ** 2 + (found[:, 0] - theta) ** 2, axis=0))
     freedom = freedom_of(fitted[0].clusters)
     low, high = interval(theta, error, "two-sided", options.confidence, freedom)
+    if options.alternative in (None, "two-sided"):
+        p_value = rows["p_value"].to_numpy(float)
+        low, high = agreeing(low, high, theta, p_value, "two-sided", options.confidence)
     columns = {"effect": theta, "effect_low": low, "effect_high": high, "effect_error": error}
     ok = rows["status"].to_numpy() == "ok"
     return rows.assign(**{name: np.where(ok, own, np.nan) for name, own in columns.items()})
@@ -155,7 +158,11 @@ def _effect_interval(
     effect = tests.estimate / unit
     least, most = (np.where(known, np.tanh(end), 0.0) for end in ends)
     ends = agreeing(least, most, effect, tests.p_value, alternative, options.confidence)
-    low, high = (np.where(known, end, given) for end, given in zip(ends, (low, high), strict=True))
+    # That of several columns is a length, which is no more than 1 either.
+    low, high = (
+        np.where(known, end, np.clip(given, -1.0, 1.0))
+        for end, given in zip(ends, (low, high), strict=True)
+    )
     return low, high
 
 
