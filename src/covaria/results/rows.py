@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
-# Of every table of tests.
 # A correlation below this is rounding.
 ROUNDING = 1e-12
+# Of every table of tests.
 COLUMNS = (
     "method", "feature", "estimate", "std_error", "low", "high", "statistic", "p_value",
     "p_adjusted", "selected", "status", "df", "effect", "effect_low", "effect_high", "verdict",
