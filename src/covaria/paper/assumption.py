@@ -16,8 +16,9 @@ from covaria.assessment import assess
 from covaria.efficiencies import theory
 from covaria.efficiencies.formulas import assumption_a
 from covaria.paper.evidence import Evidence, number
+from covaria.paper.kept import Results
 from covaria.paper.registry import Made, decided
-from covaria.paper.run import Results, Run
+from covaria.paper.run import Run
 from covaria.randomness import seed_of, stream
 from covaria.simulation.scenarios import CURVES, scenario
 
@@ -87,7 +88,7 @@ def assumption_figure(run: Run) -> Made:
     repeats = run.repeats or (FAST if run.fast else REPEATS)
     table = run.table("fig2", lambda: ratios(repeats, run.seed))
     empty = table.assign(method="")
-    e = Evidence("fig2", Results(empty, empty))
+    e = Evidence("fig2", Results(empty))
     drawn = table[table["noise"] == DRAWN].set_index("feature")
     faced = table[table["noise"] == FACED].set_index("feature")
     e.says("5.1", "The first two ratios are 0 because the quadratic and cosine functions are even "

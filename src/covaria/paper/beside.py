@@ -8,9 +8,10 @@ from dataclasses import replace
 from covaria.errors import InputError
 from covaria.paper import sentences
 from covaria.paper.evidence import Evidence, number
+from covaria.paper.kept import Results
 from covaria.paper.page import MEANINGS, SYMBOLS
 from covaria.paper.registry import Claim
-from covaria.paper.run import Results, Run
+from covaria.paper.run import Run
 from covaria.paper.studies import OPEN, SHOWN
 
 BOOSTED = {"surrogate": "(e)", "heavy_tails": "(f)"}
@@ -63,7 +64,7 @@ def _shared(run: Run, study: str, model: str) -> Iterator[str]:
 
 def _boosted(found: Results) -> Evidence:
     runs = found.runs[found.runs["learner"].str.startswith("boosting")]
-    return Evidence("", Results(runs, found.features))
+    return Evidence("", found.of(runs))
 
 
 def _mean(found: Evidence, metric: str, method: str) -> str:
@@ -90,8 +91,7 @@ def _panel(run: Run, figure: str, study: str, setting: str) -> Iterator[str]:
     base = run.of(BASE[figure])
     values: dict[float, Results] = {1.0: base}
     for value, part in found.runs.groupby(setting):
-        own = found.features[found.features[setting] == value]
-        values[float(str(value))] = Results(part, own)
+        values[float(str(value))] = found.of(part)
     judged = {value: _of_boosting(figure, values[value]) for value in sorted(values)}
     ids = [claim.id for claim in next(iter(judged.values()))]
     yield from (f"| {figure}, {setting} = | " + " | ".join(ids) + " |",

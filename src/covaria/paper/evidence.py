@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.paper.kept import Results
 from covaria.paper.registry import Claim, Verdict, decided
-from covaria.paper.run import Results
 from covaria.paper.studies import SHOWN
 from covaria.studies import metrics
 

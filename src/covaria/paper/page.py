@@ -137,8 +137,7 @@ def _figure(name: str, made: Made_, figure: Figure, pictures: str) -> Iterator[s
     yield ""
     yield from _sentences(own, figure.modes)
     for note in dict.fromkeys(note for one in own.values() for note in one.notes):
-        yield f"Made by {note}." if "seed" in note else note
-        yield ""
+        yield from (note, "")
 
 
 def _runs(mode: str, made: Made, figure: Figure) -> str:

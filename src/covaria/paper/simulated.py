@@ -16,8 +16,9 @@ from covaria.paper import sentences
 from covaria.paper.assumption import assumption_figure
 from covaria.paper.captions import CAPTIONS
 from covaria.paper.evidence import Evidence, summary_of
+from covaria.paper.kept import Results
 from covaria.paper.registry import ABOUT, Claim, Figure, Made, Verdict, add
-from covaria.paper.run import Results, Run
+from covaria.paper.run import Run
 from covaria.paper.studies import LETTERED, OPEN, SHOWN, STUDIES
 from covaria.studies.metrics import METRICS
 
@@ -91,7 +92,7 @@ def _made(
     judged = _judged(run, name, found, claims)
     if run.mode == "paper":
         judged = [_unless_open(claim, run, name, claims) for claim in judged]
-    notes = tuple(line for line in found.made_by.split("\n") if line)
+    notes = tuple(f"Made by {stamp}." for stamp in found.stamps)
     by_learner = found.by_learner if len(found.by_learner) > 1 else {}
     return Made(table, judged, draw, found.repeats, notes, by_learner)
 
@@ -112,8 +113,7 @@ def _unless_open(claim: Claim, run: Run, name: str, claims: Claims) -> Claim:
     except InputError:
         return claim
     for value, part in found.runs.groupby(setting):
-        own = found.features[found.features[setting] == value]
-        other = {c.id: c for c in _judged(run, name, Results(part, own), claims)}.get(claim.id)
+        other = {c.id: c for c in _judged(run, name, found.of(part), claims)}.get(claim.id)
         if other is not None and other.verdict is Verdict.HELD:
             numbers = f"{claim.numbers}; at {setting} = {value:g} it holds: {other.numbers}"
             return replace(claim, numbers=numbers, verdict=Verdict.NOT_STATED)
