@@ -19,7 +19,7 @@ from covaria.paper.evidence import Evidence, summary_of
 from covaria.paper.kept import Results
 from covaria.paper.registry import ABOUT, Claim, Figure, Made, Verdict, add
 from covaria.paper.run import Run
-from covaria.paper.studies import LETTERED, OPEN, SHOWN, STUDIES
+from covaria.paper.studies import LEARNERS, LETTERED, OPEN, SHOWN, STUDIES
 from covaria.studies.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LETTER = dict(zip(LETTERED, "abcd", strict=True))
+TITLE = {name: name.replace("_", " ") for name in LETTERED}
 Claims = Callable[[Evidence], None]
 
 
@@ -35,7 +36,7 @@ def _p_values(run: Run, name: str, studies: Sequence[str], claims: Claims) -> Ma
     found = run.together(studies)
     table = found.features[found.features["p_mean"].notna()]
     table = table.assign(method=_shown(run, table["method"]))
-    parts = {f"({LETTER[s]}) {s}": table[table["scenario"] == s] for s in LETTERED}
+    parts = {f"({LETTER[s]}) {TITLE[s]}": table[table["scenario"] == s] for s in LETTERED}
     return _made(run, name, found, table, claims, lambda: plots.p_value_panels(parts))
 
 
@@ -79,7 +80,7 @@ def _sweep(
     both = pd.concat([p[[*keys, "metric", "runs", "mean", "sd", "se"]], table], ignore_index=True)
     if run.mode == "default":
         both = both.replace({"method": {"GCM": "default"}})
-    shown = both.assign(learner=both["learner"].str.split("(").str[0])
+    shown = both.assign(learner=[LEARNERS.get(n, n) for n in both["learner"].str.split("(").str[0]])
     names = [*(f"p of {f}" for f in features), "recall", "f1", "fdr"]
     draw = partial(plots.sweep_panels, shown, over=over, rows="learner", metrics=names)
     return _made(run, name, found, both, claims, draw)

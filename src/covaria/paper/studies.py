@@ -22,6 +22,8 @@ SHOWN = {
     "pcm": "PCM", "gcm+pcm": "GCM+PCM",
 }  # fmt: skip
 
+LEARNERS = {"kernel": "kernel machine"}
+
 
 @dataclass(frozen=True)
 class Simulation:
