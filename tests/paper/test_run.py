@@ -227,4 +227,3 @@ def test_stamps_of_one_origin_are_one_with_the_sum_of_their_tasks():
         ("def", 4, 1.0),
     ]
     assert Stamp.read(one.line) == one
-    assert str(one) == "`covaria paper fig3`, seed 0: covaria 1, commit abc; 8 tasks, 2 s of CPU"

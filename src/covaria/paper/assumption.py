@@ -101,9 +101,10 @@ def assumption_figure(run: Run) -> Made:
            "checking (see Fig. 2) LHS over RHS in assumption (A) … holds")  # fmt: skip
     for feature in [f"x{j}" for j in range(3, 9)]:
         at, beside = drawn["theory"][feature], faced["theory"][feature]
+        error = drawn["sd"][feature] / np.sqrt(drawn["runs"][feature])
         e.add(
             f"Assumption (A) holds for {feature} of (b): its ratio is above 1",
-            f"exact {at:.5g}, simulated {drawn['mean'][feature]:.4g} ± {drawn['sd'][feature]:.2g}; "
+            f"exact {at:.5g}, simulated {drawn['mean'][feature]:.5g} ± {error:.2g}; "
             f"at the learner's error {beside:.4g}",
             decided(at - 1),
         )

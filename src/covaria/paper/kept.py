@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.errors import InputError, plural
+from covaria.errors import InputError
 from covaria.paper.studies import STUDIES
 from covaria.studies import metrics
 from covaria.studies.grid import Grid, Source, read_grid
@@ -76,13 +77,6 @@ class Stamp:
     def origin(self) -> tuple[object, ...]:
         """Return what two pieces share that may stand under one stamp."""
         return self.command, self.seed, self.commit, tuple(sorted(self.versions.items()))
-
-    def __str__(self) -> str:
-        named = ", ".join(f"{name} {version}" for name, version in self.versions.items())
-        at = f"commit {self.commit}" if self.commit else "commit not recorded"
-        many = f"; {plural(self.tasks, 'task')}" if self.tasks else ""
-        took = "" if self.cpu_seconds is None else f", {self.cpu_seconds:,.0f} s of CPU"
-        return f"`{self.command}`, seed {self.seed}: {named}, {at}{many}{took}"
 
 
 @cache
@@ -252,13 +246,13 @@ def read_results(folder: Path, study: str, mode: str) -> Results | None:
     path = path_of(folder, study, mode)
     if not path.is_file():
         return None
-    stamps = list(_stamps(path))
+    made_by = stamps(path)
     table = read_csv(path, comment="#", dtype=dict.fromkeys(KEPT, str))
     if "chosen" not in table:
         beside = path.with_name(f"{path.stem}-features.csv")
         averages = read_csv(beside, comment="#") if beside.is_file() else None
-        return replace(results(study, mode, table, stamps), averages=averages)
-    return results(study, mode, _filled(table), stamps)
+        return replace(results(study, mode, table, made_by), averages=averages)
+    return results(study, mode, _filled(table), made_by)
 
 
 def _filled(table: pd.DataFrame) -> pd.DataFrame:
@@ -266,12 +260,10 @@ def _filled(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{name: table[name].fillna("") for name in KEPT if name in table})
 
 
-def _stamps(path: Path) -> Iterator[Stamp]:
+def stamps(path: Path) -> list[Stamp]:
+    """Return the stamps on top of a file."""
     with path.open(encoding="utf-8") as file:
-        for line in file:
-            if not line.startswith("#"):
-                return
-            yield Stamp.read(line)
+        return [Stamp.read(line) for line in takewhile(lambda line: line.startswith("#"), file)]
 
 
 def write_results(folder: Path, study: str, mode: str, new: Results) -> None:

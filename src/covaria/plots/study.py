@@ -207,7 +207,7 @@ def limits(table: pd.DataFrame) -> Axes:
     ax.set_xscale("log")
     ax.set_xticks(sorted(set(table["n_rows"])), [f"{n:,}" for n in sorted(set(table["n_rows"]))])
     ax.minorticks_off()
-    ax.set_ylim(0, 1.45)
+    ax.set_ylim(0, 1.25 * max(1.2, float(table["ratio"].max())))
     ax.set_xlabel("rows tested")
     ax.set_ylabel("sd of √n (estimate − truth),\nover that of the limit")
     ax.legend(frameon=False, fontsize=8, ncols=3, loc="upper center")
