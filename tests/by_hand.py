@@ -3,7 +3,8 @@
 import numpy as np
 
 from covaria.nuisance.residuals import Residuals
-from covaria.tables.dataset import Dataset, Feature
+from covaria.tables.dataset import Dataset
+from covaria.tables.layout import Feature
 
 
 def drawn(

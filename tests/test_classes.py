@@ -12,7 +12,7 @@ from covaria import assess
 from covaria.assessment import prepare
 from covaria.methods.pcm import pcm
 from covaria.nuisance.residuals import fit_residuals
-from covaria.tables.dataset import of_all_classes
+from covaria.tables.arrays import of_all_classes
 
 N = 180
 METHODS = ["gcm", "pcm", "gcm+pcm", "loco", "weighted_gcm", "basis_gcm", "dropout", "permutation"]

@@ -13,8 +13,8 @@ import pytest
 
 import covaria
 from covaria.errors import InputError
-from covaria.tables.dataset import natural
 from covaria.tables.files import read_csv, read_table, write_csv
+from covaria.tables.layout import natural
 
 N = 40
 HALF = "\ud800"  # half a character

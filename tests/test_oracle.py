@@ -15,7 +15,8 @@ from scipy.stats import norm
 from covaria.methods import METHODS as ALL_METHODS
 from covaria.nuisance.residuals import Residuals
 from covaria.simulation.scenarios import CURVES, scenario
-from covaria.tables.dataset import Dataset, Feature
+from covaria.tables.dataset import Dataset
+from covaria.tables.layout import Feature
 
 CHUNK = 50_000
 COLUMNS = {

@@ -11,7 +11,7 @@ import pytest
 
 import covaria
 from covaria.diagnostics.quality import QualityPolicy
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 
 ROOT = Path(covaria.__file__).parent
 REPOSITORY = Path(__file__).parent.parent

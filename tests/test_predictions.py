@@ -142,6 +142,17 @@ def test_what_cannot_be_used_is_one_sentence(change, options, said):
     assert said in str(error.value)
 
 
+def test_frames_of_predictions_are_taken_column_by_column():
+    X, y = drawn()
+    predictions = made(X, y, "b")
+    frames = {
+        key: pd.DataFrame(part, index=X.index)[::-1] if isinstance(part, dict) else part
+        for key, part in predictions.items()
+    }
+    plain, framed = (covaria.assess(X, y, predictions=one) for one in (predictions, frames))
+    assert plain.table.equals(framed.table)
+
+
 def test_parts_of_the_rows_have_none():
     X, y = drawn()
     with pytest.raises(InputError, match="There is no option 'predictions'"):

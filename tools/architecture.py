@@ -19,8 +19,8 @@ charges what it fitted to `result.cost`.
 
 | stage | where | what comes back |
 | --- | --- | --- |
-| prepare | `assessment.prepare` | a `Job`: the table checked once, the learner, the methods, the options |
-| plan | `Job.plan` → `nuisance/plan.py` | a `Plan`: which regressions on which folds; nothing is fitted yet |
+| prepare | `prepare` in `assessment/front.py` | a `Job`: the table checked once, the learner, the methods, the options |
+| plan | `Job.plan` in `assessment/request.py` → `nuisance/plan.py` | a `Plan`: which regressions on which folds; nothing is fitted yet |
 | choose learners | `nuisance/auto` | with `learner="auto"`: who fits which regression in which fold |
 | fit | `nuisance/residuals.py` → `nuisance/fit.py` → `nuisance/engines` | `Residuals`: each regression fitted once, shared by all methods |
 | test | `methods/` → `inference/tests.py` | scores, one array a method; from it estimate, error, p-value, interval |
@@ -40,7 +40,7 @@ it, and the class in `LEARNERS`. `nuisance/engines/plain.py` then fits it; a fas
 **How do I add a method?** `methods/yours.py` with its formula, and one entry in `METHODS` with label, long name,
 reference and needs: table, report, methods paragraph, pictures, commands and studies find it there.
 
-**What happens between `fit_residuals` and `Result`?** `Job.run` in `assessment.py` hands the residuals of each repeat to
+**What happens between `fit_residuals` and `Result`?** `Job.run` in `assessment/pipeline.py` hands the residuals of each repeat to
 `Job._finish`, and that to `conclude` in `results/conclusion.py`:
 
 1. methods without a p-value, such as the lasso, select (`select_without_test`);
@@ -78,8 +78,11 @@ comes back; stability and studies hand over whole runs. Nobody else knows where 
 
 ## Who imports whom
 
-Drawn from the imports themselves (`python tools/architecture.py`). Every arrow points down; `make lint` checks that, and
-that no two modules inside a package need each other.
+{doors} packages and modules stand at the top of `covaria`, in {layers} layers. A module may import from the layers below its
+own, and inside its layer from what stands to its right; no two modules of a package may need each other. The order is
+data, `[tool.covaria] layers` in `pyproject.toml`, and `make lint` checks it. The picture and the table are made of the
+imports there are (`python tools/architecture.py`). `execution`, the one executor of "Where it runs", is the only package
+that was added to the tree this code was designed with.
 
 ![Packages in layers, with an arrow for every import between them](architecture.svg)
 
@@ -115,17 +118,13 @@ def picture(rows: list[list[str]], needs: dict[str, set[str]]) -> str:
         step = WIDTH / len(row)
         for k, name in enumerate(row):
             place[name] = (step * (k + 0.5), 12 + at * (HEIGHT + GAP))
-    height = 24 + len(rows) * (HEIGHT + GAP) - GAP
+    height = 24 + len(rows) * (HEIGHT + GAP) - GAP // 2
     lines = []
     for name, others in sorted((name, needs[name]) for name in needs.keys() & place.keys()):
         for other in sorted(others & place.keys()):
-            (x, y), (to_x, to_y) = place[name], place[other]
-            y += HEIGHT
-            middle = (y + to_y) / 2
             lines.append(
-                f'<path d="M{x:.0f} {y} C{x:.0f} {middle:.0f} {to_x:.0f} {middle:.0f} {to_x:.0f} '
-                f'{to_y - 4}" fill="none" stroke="#8aa" stroke-width="0.8" '
-                'marker-end="url(#tip)"/>'
+                f'<path d="{_arrow(*place[name], *place[other])}" fill="none" stroke="#8aa" '
+                'stroke-width="0.8" marker-end="url(#tip)"/>'
             )
     boxes = [
         f'<g><rect x="{x - BOX / 2:.0f}" y="{y}" width="{BOX}" height="{HEIGHT}" rx="5" '
@@ -135,24 +134,38 @@ def picture(rows: list[list[str]], needs: dict[str, set[str]]) -> str:
     ]
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
-        'aria-label="Packages of covaria in layers; every import points down">'
+        'aria-label="Packages of covaria in layers; every import points down or to the right">'
         '<defs><marker id="tip" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="5" '
         'markerHeight="5" orient="auto"><path d="M0 0 6 3 0 6z" fill="#8aa"/></marker></defs>'
     )
     return "\n".join([head, *lines, *boxes, "</svg>"]) + "\n"
 
 
+def _arrow(x: float, y: float, to_x: float, to_y: float) -> str:
+    """Return the curve from a box to one below it, or to one on its right in the same row."""
+    if y == to_y:
+        sags = y + HEIGHT + GAP / 2
+        return (
+            f"M{x:.0f} {y + HEIGHT} C{x:.0f} {sags:.0f} {to_x:.0f} {sags:.0f} {to_x:.0f} "
+            f"{to_y + HEIGHT + 4}"
+        )
+    y += HEIGHT
+    middle = (y + to_y) / 2
+    return f"M{x:.0f} {y} C{x:.0f} {middle:.0f} {to_x:.0f} {middle:.0f} {to_x:.0f} {to_y - 4}"
+
+
 def made() -> dict[str, str]:
     """Return the page and its picture, by the names of their files."""
     rows, needs = check_layers.layers(), between()
-    names = [name for row in rows for name in row if name != "__main__"]
+    names = [name for row in rows for name in row]
     table = "\n".join(
         f"| `{name}` | {job(name)} | {', '.join(sorted(needs.get(name, ()))) or '–'} |"
         for name in names
     )
-    drawn = [[name for name in row if name != "__main__"] for row in rows]
-    svg = picture([row for row in drawn if row], needs)
-    return {"architecture.md": PAGE.format(rows=table), "architecture.svg": svg}
+    return {
+        "architecture.md": PAGE.format(rows=table, doors=len(names), layers=len(rows)),
+        "architecture.svg": picture(rows, needs),
+    }
 
 
 def main() -> None:

@@ -1,7 +1,9 @@
 """Check that imports inside covaria point one way.
 
-Between packages the order is that of pyproject.toml; inside a package no two modules may need each
-other. Imports by name (`import_module("covaria.…")`) count too.
+Between the doors at the top the order is that of pyproject.toml: from a row to the rows below it,
+and inside a row from left to right. Inside a package no two modules may need each other. Imports by
+name (`import_module("covaria.…")`) count too. `__init__` and `__main__` are no doors: they stand
+above all rows.
 """
 
 from __future__ import annotations
@@ -15,10 +17,12 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 NAME = "covaria"
 PACKAGE = ROOT / "src" / NAME
+ABOVE = ("", "__main__")  # the package itself, and `python -m`
+TOP = (-1, -1)
 
 
 def layers() -> list[list[str]]:
-    """Return the packages and modules at the top, the highest row first."""
+    """Return the doors, the packages and modules at the top, the highest row first."""
     found: list[list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][NAME][
         "layers"
     ]
@@ -67,20 +71,26 @@ def arrows() -> dict[str, set[str]]:
     }
 
 
-def _wrong_way(level: dict[str, int]) -> Iterator[str]:
-    """Yield every import that points up, or at something without a layer."""
+def _wrong_way(place: dict[str, tuple[int, int]]) -> Iterator[str]:
+    """Yield every import that points up or to the left, or at something without a layer."""
     known = modules()
     for name, path in known.items():
         own = name.split(".")[0]
-        if not own:
+        if own in ABOVE:
             continue
-        if own not in level:
+        if own not in place:
             yield f"{path}: add '{own}' to the layers in pyproject.toml"
             continue
         for line, other in imported(path, known):
             top = other.split(".")[0]
-            if top and top != own and level.get(top, -1) <= level[own]:
+            if top and top != own and not place.get(top, TOP) > place[own]:
                 yield f"{path}:{line}: '{own}' may not import '{top}'"
+
+
+def _not_there(place: dict[str, tuple[int, int]]) -> Iterator[str]:
+    """Yield the doors in pyproject.toml that no package or module has."""
+    there = {name.split(".")[0] for name in modules()}
+    yield from (f"pyproject.toml: there is no '{name}'" for name in place if name not in there)
 
 
 def _rings() -> Iterator[str]:
@@ -106,10 +116,12 @@ def _reaches(start: str, goal: str, needs: dict[str, set[str]]) -> bool:
 
 
 def main() -> int:
-    """Return 0 where every import points down the layers, else 1 after naming those that do not."""
-    level = {name: at for at, row in enumerate(layers()) for name in row}
-    wrong = [*_wrong_way(level), *_rings()]
-    print("\n".join(wrong) or f"layers: {len(level)} doors, every import points down")
+    """Return 0 where every import points down or right, else 1 after naming those that do not."""
+    rows = layers()
+    place = {name: (at, k) for at, row in enumerate(rows) for k, name in enumerate(row)}
+    wrong = [*_not_there(place), *_wrong_way(place), *_rings()]
+    right = f"{len(place)} doors in {len(rows)} layers, every import points down or to the right"
+    print("\n".join(wrong) or right)
     return 1 if wrong else 0
 
 

@@ -7,11 +7,12 @@
 True
 """
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from covaria.execution import interrupts as interrupts  # isort: skip  # the first of all
 
-from covaria import learners
+from covaria import assessment, learners
 from covaria.assessment import assess, prepare
 from covaria.efficiencies import (
     efficiency,
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from covaria import datasets
+    from covaria.assessment.question import Independence, independence_test
     from covaria.efficiencies import theory
-    from covaria.independence.question import Independence, independence_test
     from covaria.selection.selectors import Selector, StabilitySelector
     from covaria.studies.runner import run_study
 
@@ -91,6 +92,8 @@ def _draw(result: object, kind: str, options: dict[str, object]) -> "Axes":
 
 
 drawn_by(_draw)
+# Where the adapters for causal searches were before they moved beside `assess`.
+sys.modules["covaria.independence"] = assessment
 
 
 def __getattr__(name: str) -> Any:
@@ -108,7 +111,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(selector, name)
     if name in ("Independence", "independence_test"):
-        from covaria.independence import question
+        from covaria.assessment import question
 
         return getattr(question, name)
     if name == "run_study":

@@ -12,7 +12,7 @@ from covaria.assessment import prepare
 from covaria.diagnostics.centring import POLICY, Centring, _lesser, _with_pairs, centring
 from covaria.nuisance.residuals import fit_residuals
 from covaria.report.alerts import _unseen
-from covaria.results.conclusion import _against_gcm
+from covaria.results.cautions import against_gcm
 
 QUANTILE = GradientBoostingRegressor(loss="quantile", alpha=0.9, n_estimators=20)
 
@@ -191,17 +191,17 @@ def table(**status):
 
 
 def test_loco_is_held_against_gcm_only_where_gcm_ran():
-    assert "LOCO finds 'x' and GCM does not" in next(iter(_against_gcm(table(gcm="ok")))).text
-    assert list(_against_gcm(table(gcm="failed: it broke"))) == []
-    assert list(_against_gcm(table())) == []
-    assert list(_against_gcm(table(gcm="found"))) == []
+    assert "LOCO finds 'x' and GCM does not" in next(iter(against_gcm(table(gcm="ok")))).text
+    assert list(against_gcm(table(gcm="failed: it broke"))) == []
+    assert list(against_gcm(table())) == []
+    assert list(against_gcm(table(gcm="found"))) == []
 
 
 def test_pcm_has_a_say_only_where_it_ran():
-    assert "Only LOCO finds" in next(iter(_against_gcm(table(gcm="ok", pcm="ok")))).text
-    assert "LOCO and PCM find" in next(iter(_against_gcm(table(gcm="ok", pcm="found")))).text
+    assert "Only LOCO finds" in next(iter(against_gcm(table(gcm="ok", pcm="ok")))).text
+    assert "LOCO and PCM find" in next(iter(against_gcm(table(gcm="ok", pcm="found")))).text
     assert (
-        "add it to the methods" in next(iter(_against_gcm(table(gcm="ok", pcm="failed: no")))).text
+        "add it to the methods" in next(iter(against_gcm(table(gcm="ok", pcm="failed: no")))).text
     )
 
 

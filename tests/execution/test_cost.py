@@ -72,12 +72,12 @@ def test_the_result_says_what_was_fitted():
 
 
 def test_stability_and_refit_run_no_diagnostics(monkeypatch):
-    from covaria import assessment
+    from covaria.assessment import pipeline
 
     def never(*_):
         raise AssertionError("nobody sees this")
 
-    monkeypatch.setattr(assessment, "leftover", never)
+    monkeypatch.setattr(pipeline, "leftover", never)
     covaria.stability(X, y, method="gcm", learner="linear")
     covaria.refit(X, y, methods="gcm", learners="linear")
     covaria.Selector(learner="linear").fit(X, y)

@@ -6,7 +6,9 @@ from sklearn.model_selection import KFold, ShuffleSplit
 
 from covaria.errors import InputError
 from covaria.nuisance.splits import by_appearance, describe, in_parts, make_splits
-from covaria.tables.dataset import MIN_CLUSTERS, Dataset, Feature
+from covaria.tables.beside import MIN_CLUSTERS
+from covaria.tables.dataset import Dataset
+from covaria.tables.layout import Feature
 
 
 def table(n_rows=60, y=None, **more):

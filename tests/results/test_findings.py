@@ -8,8 +8,9 @@ import pytest
 
 import covaria
 from covaria.learners import get_learner
-from covaria.results.conclusion import Options, _unstable
+from covaria.results.cautions import unstable
 from covaria.results.findings import KINDS, Finding, of_each, ranked, texts
+from covaria.results.options import Options
 from covaria.results.status import Outcome, Status, has_failed
 
 
@@ -67,7 +68,7 @@ def test_a_status_is_read_as_it_was_written(outcome):
 
 def decided_at(p_adjusted, learner="auto", **options):
     table = pd.DataFrame({"feature": ["a", "b"], "p_value": 0.01, "p_adjusted": p_adjusted})
-    return list(_unstable(table, get_learner(learner), Options(**options)))
+    return list(unstable(table, get_learner(learner), Options(**options)))
 
 
 def test_a_feature_near_the_line_is_said_to_hang_on_the_seed():
@@ -87,7 +88,7 @@ def test_a_table_whose_folds_are_given_does_not_hang_on_a_seed():
     assert not decided_at([0.04, 0.4], top=1)
     assert not decided_at([0.04, 0.4], learner="linear")  # its folds matter little
     assert not list(
-        _unstable(
+        unstable(
             pd.DataFrame({"feature": [], "p_value": [], "p_adjusted": []}),
             get_learner("auto"),
             Options(),

@@ -16,7 +16,8 @@ from sklearn.model_selection import KFold
 
 from covaria.errors import InputError, did_you_mean
 from covaria.nuisance.splits import describe, make_splits
-from covaria.tables.dataset import MAX_LEVELS, Dataset, natural
+from covaria.tables.dataset import Dataset
+from covaria.tables.layout import MAX_LEVELS, natural
 
 N = 24
 ROWS = np.arange(N)

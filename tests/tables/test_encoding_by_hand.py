@@ -5,8 +5,9 @@ import pytest
 from scipy.stats import f_oneway
 
 from covaria.tables import encoding
-from covaria.tables.dataset import Dataset, Feature, Levels
+from covaria.tables.dataset import Dataset
 from covaria.tables.encoding import MOST_ENCODED, Means, encoded, goes_with, widening, within
+from covaria.tables.layout import Feature, Levels
 
 CODE = np.array([7, 3, 7, 9, 3, 7, 9, 3, 3, 9])
 

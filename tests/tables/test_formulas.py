@@ -55,6 +55,35 @@ def test_a_dot_is_every_other_column(homes):
     assert found.target == "price"
 
 
+@pytest.mark.parametrize(
+    ("text", "tested", "gone"),
+    [
+        ("price ~ rooms | .", ["rooms"], {"price"}),
+        ("price ~ rooms + area | . - city", ["rooms", "area"], {"price", "city"}),
+        ("price ~ log(area) | .", ["log(area)"], {"price", "area"}),
+        ("price ~ {area / rooms} | .", ["area / rooms"], {"price", "area", "rooms"}),
+        ("price ~ bs(`my col`, df=4) | .", ["bs(`my col`, df=4)"], {"price", "my col"}),
+        ("price ~ C(kind) | .", ["kind"], {"price", "kind"}),
+        ("log(price) ~ rooms | .", ["rooms"], {"price"}),
+        ("price ~ rooms | C(kind) + .", ["rooms"], {"price"}),
+    ],
+)
+def test_a_dot_behind_the_bar_is_every_column_that_no_term_is_made_of(homes, text, tested, gone):
+    found = read_formula(text, homes)
+    assert found.features == tested
+    columns = [name for name in found.table if name != found.target]
+    assert len(columns) == len(set(columns))
+    behind = {name for name in homes if name not in gone and name not in tested}
+    made = {one for name in tested for one in found.groups.get(name, [name])}
+    assert set(columns) == behind | made
+
+
+def test_a_dot_behind_the_bar_has_the_numbers_of_features(homes):
+    found = covaria.assess("price ~ rooms | .", homes, **ASKED)
+    plain = covaria.assess(homes, "price", features=["rooms"], **ASKED)
+    np.testing.assert_allclose(found.table["p_value"], plain.table["p_value"])
+
+
 def test_names_that_are_no_python_stand_in_backticks(homes):
     assert read_formula("price ~ `my col` + rooms", homes).groups == {}
 

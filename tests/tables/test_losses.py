@@ -60,7 +60,7 @@ def test_a_mean_below_zero_is_lifted_to_a_hundredth_of_the_mean_of_y():
         (lambda y, p: -np.abs(y - p), "negative"),
         (lambda y, p: np.abs(y - p)[:5], PER_ROW),
         ("gamma", "row 1: loss='gamma' is for numbers above 0"),
-        ("neg_log_loss", "cannot be asked"),
+        ("neg_log_loss", "is for a target of classes"),
     ],
 )
 def test_a_loss_that_cannot_be_is_one_sentence(given, said):
@@ -72,8 +72,41 @@ def test_a_loss_that_cannot_be_is_one_sentence(given, said):
 def test_a_loss_of_numbers_is_not_for_classes():
     with pytest.raises(InputError, match=r"target of numbers, and the target 'y' has classes"):
         assess(X, COUNTS > 1, learner="linear", loss="poisson")
-    with pytest.raises(InputError, match="For classes give a function"):
-        assess(X, COUNTS > 1, learner="linear", loss="neg_mean_absolute_error")
+    for scorer in ("neg_mean_absolute_error", "roc_auc"):
+        with pytest.raises(InputError, match="no mean over rows of what chances of classes cost"):
+            assess(X, COUNTS > 1, learner="linear", loss=scorer)
+
+
+CHANCES = rng.dirichlet(np.ones(3), size=60)
+CODES = rng.integers(0, 3, size=60) * 1.0
+
+
+@pytest.mark.parametrize(
+    ("scorer", "metric"),
+    [
+        ("neg_brier_score", metrics.brier_score_loss),
+        (metrics.make_scorer(metrics.brier_score_loss), metrics.brier_score_loss),
+        ("accuracy", lambda y, p: 1 - metrics.accuracy_score(y, p.argmax(axis=1))),
+    ],
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_mean_of_the_rows_losses_of_classes_is_the_scorer_of_scikit_learn(
+    scorer, metric, n_classes
+):
+    y, chances = np.minimum(CODES, n_classes - 1), CHANCES
+    if n_classes == 2:
+        chances = np.column_stack([CHANCES[:, 0], CHANCES[:, 1:].sum(axis=1)])
+    rows = read_loss(scorer).of("The target 'y'", y, None, n_classes).rows(y, chances)
+    theirs = chances[:, 1] if n_classes == 2 and metric is metrics.brier_score_loss else chances
+    assert rows.mean() == pytest.approx(metric(y, theirs), rel=1e-12)
+
+
+def test_the_scorer_of_the_log_loss_is_what_classes_have_anyway():
+    usual, named = (
+        assess(X, NORMAL > 0, learner="linear", methods="gcm,loco", loss=loss, check=False)
+        for loss in (None, "neg_log_loss")
+    )
+    assert usual.table.equals(named.table)
 
 
 GAINS = "loco,dropout,permutation,cpi"

@@ -150,10 +150,27 @@ def test_odd_numbers_of_rows_are_refused(frame, rows):
         covaria.assess(frame, "y", rows=rows)
 
 
-@pytest.mark.parametrize("path", ["homes.csv", "no_such.parquet", "", "homes"])
+def test_a_million_rows_may_be_written_as_1e6(frame):
+    found = covaria.assess(frame, "y", rows=4e2, learner="linear", methods="gcm")
+    assert found.about.n_rows == 400
+
+
+@pytest.mark.parametrize("path", ["homes.csv", "no_such.parquet", "", "homes", "~/no_such.csv"])
 def test_paths_that_are_no_table_are_one_sentence(path):
-    with pytest.raises(InputError, match=r"is no table|cannot be read"):
+    with pytest.raises(InputError, match=r"is no table|cannot be read|There is no file"):
         covaria.assess(path, "y")
+
+
+def test_the_path_of_a_csv_is_a_table_too(frame, tmp_path):
+    path = tmp_path / "homes.csv"
+    frame.to_csv(path, index=False, sep=";")
+    asked = {"learner": "linear", "methods": "gcm"}
+    found, plain = (covaria.assess(table, "y", **asked) for table in (path, frame))
+    np.testing.assert_allclose(found.table["p_value"], plain.table["p_value"])
+    assert any("separated by ';'" in text for text in found.alerts)
+    beside = covaria.assess(str(path), frame["y"].to_numpy(), **asked)  # all rows were read
+    assert beside.about.n_rows == N_ROWS
+    assert covaria.assess(path, "y", rows=300, **asked).about.n_rows == 300
 
 
 def test_free_memory_is_that_of_the_machine_or_of_its_limit(tmp_path, monkeypatch):
@@ -222,6 +239,43 @@ def test_commands_on_parts_draw_rows_by_their_seed(frame, parquet, monkeypatch, 
     )
     assert found["about"]["n_rows"] == 400
     assert found == json.loads(json.dumps(again.to_dict()))
+
+
+@pytest.mark.parametrize("command", ["efficiency", "plan", "independence"])
+def test_commands_about_tests_draw_rows_by_their_seed(frame, parquet, monkeypatch, capsys, command):
+    names = ["--x", "a", "--y", "y", "--given", "b"] if command == "independence" else ["-t", "y"]
+    asked = [*names, "-l", "linear", "-m", "gcm,loco", "--rows", "400", "--seed", "3"]
+    monkeypatch.setattr(sys, "argv", ["covaria", command, str(parquet), *asked, "--json"])
+    with pytest.raises(SystemExit) as leaving:
+        cli.main()
+    assert leaving.value.code in (0, None)
+    out, told = capsys.readouterr()
+    some = at_hand(frame, 400, seed=3)[0]
+    options = {"learner": "linear", "methods": "gcm,loco", "seed": 3}
+    if command == "independence":
+        again = covaria.independence_test(some, "a", "y", given=["b"], **options)
+        assert json.loads(out)["p_value"] == again.p_value
+        assert "a random sample of 400" in told
+    else:
+        again = getattr(covaria, command)(covaria.assess(some, "y", **options))
+        assert [row["feature"] for row in json.loads(out)] == again["feature"].tolist()
+
+
+def test_one_question_of_a_file_is_asked_of_a_sample(frame, parquet, tmp_path):
+    asked = {"given": ["b"], "learner": "linear", "methods": "gcm", "seed": 3}
+    found = covaria.independence_test(str(parquet), "a", "y", rows=400, **asked)
+    some = at_hand(frame, 400, seed=3)[0]
+    assert found.p_value == covaria.independence_test(some, "a", "y", **asked).p_value
+    assert "a random sample of 400" in str(found)
+    frame.to_csv(tmp_path / "homes.csv", index=False)
+    whole = covaria.independence_test(tmp_path / "homes.csv", "a", "y", **asked)
+    assert whole.n_rows == N_ROWS
+    with pytest.raises(InputError, match="x lies beside it"):
+        covaria.independence_test(frame["a"], frame["y"], rows=400)
+    with pytest.raises(InputError, match="clusters lies beside it"):
+        covaria.independence_test(
+            parquet, "a", "y", rows=400, clusters=np.arange(N_ROWS), learner="linear"
+        )
 
 
 def test_a_lazy_table_without_columns_is_one_sentence():

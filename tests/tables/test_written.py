@@ -33,6 +33,8 @@ def days(*texts):
         (["12.1%", "3 %", "-0.5%", "100%"], [12.1, 3, -0.5, 100]),
         (["1,234", "56", "1,234,567.5", "7"], [1234, 56, 1234567.5, 7]),
         (["3,14", "2", "1.000,5", "12,75"], [3.14, 2, 1000.5, 12.75]),
+        (["0,126", "-1,234", "2", "12,750"], [0.126, -1.234, 2, 12.75]),
+        (["0.126", "1.234", "2", "1,200.5"], [0.126, 1.234, 2, 1200.5]),
         (["CHF 1'200.50", "CHF 3", "CHF 4", "CHF 5"], [1200.5, 3, 4, 5]),
     ],
 )
@@ -41,6 +43,21 @@ def test_amounts_and_percentages_are_numbers(texts, numbers):
     assert_allclose(data.X[:4, 0], numbers)
     assert data.features[0].kind == "number"
     assert any("'x' holds" in note for note in data.notes)
+
+
+def test_numbers_with_one_unit_stay_a_category_and_the_cure_is_said():
+    data = one(["12.5 kg", "9 kg", "-30kg", "8,5 kg"] * 6)
+    assert data.features[0].kind == "category"
+    assert any("unit 'kg'" in note and "removesuffix('kg')" in note for note in data.notes)
+    for texts in (["1 room", "2 rooms", "3 rooms"], ["A1", "B2", "C3"], ["5 kg", "9 kg"]):
+        assert not any("unit" in note for note in one(texts * (N // len(texts))).notes)
+
+
+def test_periods_count_days_from_their_start():
+    months = pd.period_range("2024-01", periods=N, freq="M")
+    data = one(pd.Series(months))
+    assert data.features[0].kind == "number"
+    assert_allclose(data.X[:2, 0], days("2024-01-01", "2024-02-01"))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from covaria.cli.options import (
     LearnerName,
     Methods,
     Quiet,
+    Rows,
     Seed,
     Splits,
     TableFile,
@@ -46,6 +47,7 @@ def efficiency(
     methods: Methods = "gcm,loco",
     splits: Splits = "5",
     drop: Drop = "",
+    rows: Rows = None,
     bootstrap: Annotated[int, typer.Option(help="Draws; 0 takes the delta method.")] = 0,
     plot: Plot = None,
     seed: Seed = 0,
@@ -62,7 +64,7 @@ def efficiency(
 
     make_place(plot)
     result = _assessed(
-        table, target, drop, splits, quiet or as_json,
+        table, target, drop, splits, rows, quiet or as_json,
         learner=learner, methods=methods, seed=seed, n_jobs=jobs,
     )  # fmt: skip
     found = compare(result, bootstrap=bootstrap, seed=seed)
@@ -84,6 +86,7 @@ def plan(
     methods: Methods = "gcm,loco",
     splits: Splits = "5",
     drop: Drop = "",
+    rows: Rows = None,
     plot: Plot = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -100,7 +103,7 @@ def plan(
 
     make_place(plot)
     result = _assessed(
-        table, target, drop, splits, quiet or as_json,
+        table, target, drop, splits, rows, quiet or as_json,
         learner=learner, methods=methods, seed=seed, n_jobs=jobs,
     )  # fmt: skip
     found = rows_needed(result, power=power, alpha=alpha, correction=correction)
@@ -147,14 +150,20 @@ def theory(
 
 
 def _assessed(
-    table: Path, target: str, drop: str, splits: str, quiet: bool, **settings: Any
+    table: Path,
+    target: str,
+    drop: str,
+    splits: str,
+    rows: int | None,
+    quiet: bool,
+    **settings: Any,
 ) -> Result:
     """Return the result of a table; what was done to read it and progress go to stderr."""
     from covaria.assessment import prepare
     from covaria.cli import console
     from covaria.tables.files import read_table, without_columns
 
-    frame, notes = read_table(table)
+    frame, notes = read_table(table, rows, settings["seed"])
     tell(notes, quiet)
     job = prepare(without_columns(frame, drop), target, splits=read_splits(splits), **settings)
     with console.progress_bar(hidden=quiet) as progress:

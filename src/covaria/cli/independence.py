@@ -15,6 +15,7 @@ from covaria.cli.options import (
     LearnerName,
     Methods,
     Quiet,
+    Rows,
     Seed,
     Splits,
     TableFile,
@@ -55,6 +56,7 @@ def independence(
     weights: Weights = None,
     clusters: Clusters = None,
     task: Task = "auto",
+    rows: Rows = None,
     alpha: Annotated[float, typer.Option(help="The level of the verdict.")] = 0.05,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -65,10 +67,10 @@ def independence(
 
     Example: covaria independence homes.csv --x garden --y price --given rooms,town
     """
-    from covaria.independence.question import independence_test
+    from covaria.assessment.question import independence_test
     from covaria.tables.files import read_table
 
-    frame, notes = read_table(table)
+    frame, notes = read_table(table, rows, seed)
     tell(notes, quiet)
     found = independence_test(
         frame, read_features(x) or x, read_features(y) or y, given=read_features(given),

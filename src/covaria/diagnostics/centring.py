@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from covaria.inference.tests import normal_p, standard_error
 from covaria.nuisance.residuals import Residuals
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 
 Array = NDArray[np.float64]
 # Residuals that vary by less than this share of their target vary by rounding alone.

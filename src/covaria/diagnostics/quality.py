@@ -16,7 +16,7 @@ from covaria.errors import short
 from covaria.inference.tests import column_blocks
 from covaria.learners import Learner
 from covaria.nuisance.residuals import Residuals
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -28,9 +28,9 @@ from covaria.nuisance.fit import by_task, run_plan
 from covaria.nuisance.plan import Plan, Task
 from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import Fold, in_parts
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 from covaria.randomness import stream
-from covaria.tables.dataset import Rows, of_all_classes
+from covaria.tables.arrays import Rows, of_all_classes
 
 Array = NDArray[np.float64]
 Look = Callable[[Plan, Rows, Array, Array, Array], tuple[Array, Array]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 
 TAILS = (
     "tests/efficiencies/test_advice.py: a straight line in a normal feature has a quarter there, "

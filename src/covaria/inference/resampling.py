@@ -25,7 +25,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]

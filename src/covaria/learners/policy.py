@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 
 VALIDITY = "docs/validity.md: nulls that are rejected without it"
 COST = "cost: beyond it the candidate would take longer than all others together"

@@ -28,7 +28,7 @@ from covaria.inference.resampling import (
 )
 from covaria.inference.tests import standard_error, stretched
 from covaria.nuisance.residuals import Residuals
-from covaria.tables.dataset import of_all_classes
+from covaria.tables.arrays import of_all_classes
 
 if TYPE_CHECKING:
     from covaria.methods import Method

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from covaria.inference.tests import column_blocks, covariance, standard_error, stretched
 from covaria.nuisance.residuals import Residuals
-from covaria.tables.dataset import as_slice
+from covaria.tables.arrays import as_slice
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]

@@ -38,7 +38,8 @@ from covaria.methods.choice import Choice
 from covaria.methods.knockoff_sampling import CONSTRUCTIONS, Sampler, fit_sampler
 from covaria.methods.lasso import cross_validate
 from covaria.options.checks import whole
-from covaria.tables.dataset import Dataset, is_constant
+from covaria.tables.dataset import Dataset
+from covaria.tables.layout import is_constant
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]

@@ -31,7 +31,8 @@ from covaria.methods.lasso_solver import (
     interpolated,
     probability,
 )
-from covaria.tables.dataset import Dataset, is_constant
+from covaria.tables.dataset import Dataset
+from covaria.tables.layout import is_constant
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.execution.compiling import has_numba
-from covaria.tables.dataset import is_constant
+from covaria.tables.layout import is_constant
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]

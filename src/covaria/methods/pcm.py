@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from covaria.methods.gcm import weighed, wider
 from covaria.nuisance.residuals import Residuals
-from covaria.tables.dataset import of_all_classes
+from covaria.tables.arrays import of_all_classes
 
 Array = NDArray[np.float64]
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from covaria.inference.tests import ROUNDING, standard_error
 from covaria.nuisance.residuals import Residuals
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 
 Array = NDArray[np.float64]
 

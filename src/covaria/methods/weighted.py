@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from covaria.inference.tests import SMALLEST_P, Tests, normal_p, quantile, standard_error
 from covaria.methods.gcm import combined, factors, of_products
 from covaria.nuisance.residuals import Residuals
-from covaria.tables.dataset import of_all_classes
+from covaria.tables.arrays import of_all_classes
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]

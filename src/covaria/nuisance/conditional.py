@@ -21,7 +21,8 @@ from covaria.learners.estimators import Model
 from covaria.nuisance.engines import plain
 from covaria.nuisance.plan import Plan, Task
 from covaria.randomness import stream
-from covaria.tables.dataset import Dataset, Rows
+from covaria.tables.arrays import Rows
+from covaria.tables.dataset import Dataset
 
 if TYPE_CHECKING:
     from covaria.nuisance.engines.plain import Inputs

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.tables.dataset import Dataset, Rows, of_all_classes
+from covaria.tables.arrays import Rows, of_all_classes
+from covaria.tables.dataset import Dataset
 
 Array = NDArray[np.float64]
 

@@ -34,7 +34,7 @@ from covaria.learners.estimators.single_index import center_and_scale
 from covaria.nuisance.engines import plain
 from covaria.nuisance.engines.lazy import Full, Layers, lazy_outputs
 from covaria.nuisance.plan import Array, Lazy, Plan
-from covaria.tables.dataset import Rows
+from covaria.tables.arrays import Rows
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.nuisance.plan import OF_FULL_MODEL, Kept, Outcome, Plan, Task
-from covaria.tables.dataset import Rows
+from covaria.tables.arrays import Rows
 
 # A result keeps at most so much beside its table and scores.
 MOST_BYTES = 256 * 2**20

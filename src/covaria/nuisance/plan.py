@@ -18,7 +18,8 @@ from covaria.learners import Learner, Prefit
 from covaria.nuisance.given import Given
 from covaria.nuisance.splits import Fold
 from covaria.randomness import seed_of, stream
-from covaria.tables.dataset import Dataset, Rows
+from covaria.tables.arrays import Rows
+from covaria.tables.dataset import Dataset
 from covaria.tables.frames import Frame
 
 Array = NDArray[np.float64]

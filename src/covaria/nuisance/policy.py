@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,10 @@ from covaria.nuisance.selected import less_selected
 from covaria.nuisance.splits import Fold, in_parts
 from covaria.options.familiar import knows_its_options
 from covaria.randomness import stream
-from covaria.tables.dataset import Dataset, Feature, Index, Rows, as_slice, of_all_classes
+from covaria.tables.arrays import Index, Rows, as_slice, of_all_classes
+from covaria.tables.dataset import Dataset
 from covaria.tables.encoding import goes_with, widening, within
+from covaria.tables.layout import Feature
 
 Array = NDArray[np.float64]
 # Targets that vary by a smaller share of the largest are constant.

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.tables.dataset import Dataset, Rows
+from covaria.tables.arrays import Rows
+from covaria.tables.dataset import Dataset
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from covaria.errors import InputError, plural, short
 from covaria.options.checks import plain, shown
 from covaria.randomness import seed_of
-from covaria.tables.dataset import MIN_CLUSTERS, Dataset, Rows
+from covaria.tables.arrays import Rows
+from covaria.tables.beside import MIN_CLUSTERS
+from covaria.tables.dataset import Dataset
 
 Array = NDArray[np.float64]
 Fold = tuple[Rows, Rows]

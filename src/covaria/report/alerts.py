@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from covaria.efficiencies.empirical import is_heavy
 from covaria.errors import listed, plural, short
 from covaria.methods import METHODS, Method
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 from covaria.results.findings import Finding, note, of_each, ranked, texts
 from covaria.results.result import Result
 

@@ -29,7 +29,7 @@ from covaria.nuisance.splits import describe
 from covaria.options.checks import between_0_and_1, confidence_level
 from covaria.results.result import Result
 from covaria.results.status import Outcome, has_failed
-from covaria.tables.dataset import of_all_classes
+from covaria.tables.arrays import of_all_classes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import NamedTuple
 
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 
 
 class Kind(NamedTuple):

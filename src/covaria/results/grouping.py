@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.errors import listed
-from covaria.policy import Policy, threshold
-from covaria.tables.dataset import SMALLEST, Dataset, Feature, Levels
+from covaria.options.policy import Policy, threshold
+from covaria.tables.dataset import Dataset
+from covaria.tables.layout import SMALLEST, Feature, Levels
 
 if TYPE_CHECKING:
     import pandas as pd

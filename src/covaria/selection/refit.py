@@ -36,7 +36,9 @@ from covaria.selection.stability import (
     check_splits,
     stability_of,
 )
-from covaria.tables.dataset import Dataset, Feature, Rows, is_constant
+from covaria.tables.arrays import Rows
+from covaria.tables.dataset import Dataset
+from covaria.tables.layout import Feature, is_constant
 
 if TYPE_CHECKING:
     import pandas as pd

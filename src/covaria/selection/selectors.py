@@ -28,7 +28,8 @@ from covaria.options.naming import split_names
 from covaria.results.result import Result
 from covaria.results.status import has_failed
 from covaria.selection.stability import Stability, check_options, stability
-from covaria.tables.dataset import MIN_ROWS, named_groups
+from covaria.tables.beside import MIN_ROWS
+from covaria.tables.layout import named_groups
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

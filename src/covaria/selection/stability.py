@@ -41,7 +41,10 @@ from covaria.selection.bounds import (
     unimodal_bound,
     worst_case_bound,
 )
-from covaria.tables.dataset import MIN_CLUSTERS, MIN_ROWS, Dataset, Feature, Rows, is_constant
+from covaria.tables.arrays import Rows
+from covaria.tables.beside import MIN_CLUSTERS, MIN_ROWS
+from covaria.tables.dataset import Dataset
+from covaria.tables.layout import Feature, is_constant
 
 if TYPE_CHECKING:
     import pandas as pd

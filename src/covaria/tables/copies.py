@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 
 Codes = NDArray[np.uint64]
 Rows = NDArray[np.intp]

@@ -20,8 +20,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.policy import Policy, threshold
-from covaria.tables.dataset import Dataset, Feature, Levels, Rows
+from covaria.options.policy import Policy, threshold
+from covaria.tables.arrays import Rows
+from covaria.tables.dataset import Dataset
+from covaria.tables.layout import Feature, Levels
 
 Array = NDArray[np.float64]
 

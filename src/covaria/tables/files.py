@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -50,6 +51,13 @@ def read_table(
         frame, notes = _read_text(path, path.read_bytes())
     some, said = at_hand(frame, rows, seed)
     return some, [*notes, *said]
+
+
+def opened(X: Any) -> tuple[Any, list[str]]:
+    """Return the table of a CSV's path and what was done to read it; anything else as it is."""
+    if not isinstance(X, (str, os.PathLike)) or Path(X).suffix.lower() not in TEXT_ENDINGS:
+        return X, []
+    return read_table(Path(X).expanduser())
 
 
 def _is_stream(path: Path) -> bool:

@@ -8,6 +8,8 @@ bs(age, df=4), is computed, and is one feature however many columns it has.
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -48,10 +50,10 @@ class Formula:
 def is_formula(X: object) -> bool:
     """Return whether the first thing given is a formula.
 
-    >>> is_formula("price ~ rooms"), is_formula("homes.parquet")
-    (True, False)
+    >>> is_formula("price ~ rooms"), is_formula("homes.parquet"), is_formula("~/homes.csv")
+    (True, False, False)
     """
-    return isinstance(X, str) and "~" in X
+    return isinstance(X, str) and "~" in X and not X.startswith("~/")
 
 
 def read_formula(text: str, table: object, beside: Iterable[object] = ()) -> Formula:
@@ -92,12 +94,52 @@ def _terms(text: str, names: list[str]) -> tuple[str, list[str], list[str]]:
             f"'{short(text)}' is not of the form 'target ~ feature + feature | adjusted for'."
         )
     target = _name(next(iter(left)), text)
-    parts = [_names_of(part, text) for part in sides]
-    given = [name for name in (parts[1] if len(parts) == 2 else []) if name != target]
-    tested = [name for name in parts[0] if name not in (target, *given)]
+    parts = [[name for name in _names_of(part, text) if name != target] for part in sides]
+    tested, given = _apart(parts, _without_dots(text), target, names)
     if not tested:
         raise InputError(f"'{short(text)}' names no feature to test right of ~.")
     return target, tested, given
+
+
+def _apart(
+    parts: list[list[str]], named: list[list[str]], target: str, columns: list[str]
+) -> tuple[list[str], list[str]]:
+    """Return what is tested and what is given, each term once.
+
+    A dot is every column that no term names or is made of. What is named on both sides is given.
+    """
+    own = [name for names in named for name in names]
+    made_of = {column for name in [*own, target] for column in columns_in(name, columns)}
+    kept = [[name for name in part if name in own or name not in made_of] for part in parts]
+    tested, given = kept[0], kept[1] if len(kept) == 2 else []
+    behind = named[1] if len(named) == 2 else []
+    tested = [name for name in tested if name not in behind]
+    return tested, [name for name in given if name not in tested]
+
+
+def _without_dots(text: str) -> list[list[str]]:
+    """Return the terms of each side of the bar that are named, not meant by a dot."""
+    right = getattr(_parsed(text, []), "rhs", ())
+    return [_names_of(part, text) for part in (right if isinstance(right, tuple) else (right,))]
+
+
+def columns_in(term: str, columns: Iterable[str]) -> set[str]:
+    """Return the columns that a term is made of.
+
+    >>> sorted(columns_in("bs(`my col`, df=log)", ["my col", "bs", "log", "df"]))
+    ['log', 'my col']
+    """
+    known = set(columns)
+    if term in known:
+        return {term}
+    quoted = re.findall("`([^`]+)`", term)
+    try:
+        tree = ast.parse(re.sub("`[^`]+`", "0", term), mode="eval")
+    except SyntaxError:
+        return known & set(quoted)
+    called = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n not in called}
+    return known & {*names, *quoted}
 
 
 def _parsed(text: str, names: list[str]) -> object:

@@ -47,8 +47,11 @@ class Loss:
         """Return what the loss is called in a sentence."""
         return self.label
 
-    def of(self, what: str, y: Array, weights: Array | None, n_classes: int) -> Loss:
-        """Return the loss for a target, or raise a sentence where it is not for that target."""
+    def of(self, what: str, y: Array, weights: Array | None, n_classes: int) -> Loss | None:
+        """Return the loss for a target, or raise a sentence where it is not for that target.
+
+        None is the loss that the target's kind has anyway.
+        """
         if n_classes:
             raise InputError(
                 f"loss='{self.name}' is for a target of numbers, and {what[0].lower()}{what[1:]} "
@@ -202,6 +205,58 @@ def _above(what: str, y: Array, need: str, is_bad: NDArray[np.bool_]) -> None:
         )
 
 
+@dataclass(frozen=True)
+class _OfClasses(Loss):
+    """A loss of the chances of classes, as scikit-learn's scorer of that name has it."""
+
+    def of(self, what: str, y: Array, weights: Array | None, n_classes: int) -> Loss | None:
+        """Return the loss, or raise where the target has no classes."""
+        if not n_classes:
+            raise InputError(
+                f"loss='{self.name}' is for a target of classes, and {what[0].lower()}{what[1:]} "
+                "is numbers. Leave out loss for the squared error, or use task='classification'."
+            )
+        return self
+
+
+@dataclass(frozen=True)
+class LogLoss(_OfClasses):
+    """−log of the chance of the class that it is."""
+
+    name: ClassVar[str] = "neg_log_loss"
+
+    def of(self, what: str, y: Array, weights: Array | None, n_classes: int) -> Loss | None:
+        """Return none: it is what gains of classes are without a loss."""
+        super().of(what, y, weights, n_classes)
+        return None
+
+
+@dataclass(frozen=True)
+class Brier(_OfClasses):
+    """The squared errors of the chances of all classes, half of their sum for two classes."""
+
+    name: ClassVar[str] = "neg_brier_score"
+    label: ClassVar[str] = "Brier score"
+
+    def rows(self, y: Array, prediction: Array) -> Array:
+        """Return each row's Brier score."""
+        n_classes = prediction.shape[1]
+        errors = (prediction - (y[:, None] == np.arange(n_classes))) ** 2
+        return np.asarray(errors.sum(axis=1) / (2 if n_classes == 2 else 1))
+
+
+@dataclass(frozen=True)
+class ZeroOne(_OfClasses):
+    """1 where the class of the largest chance is not the one that it is."""
+
+    name: ClassVar[str] = "accuracy"
+    label: ClassVar[str] = "share of wrong classes"
+
+    def rows(self, y: Array, prediction: Array) -> Array:
+        """Return 1 for each wrong row."""
+        return np.asarray(prediction.argmax(axis=1) != y, dtype=float)
+
+
 class Metric(Protocol):
     """What people hand us: a loss of each row, or a metric of them all."""
 
@@ -227,8 +282,9 @@ class Own(Loss):
         """Return the loss after a trial, of predicting the mean or the shares of classes."""
         if n_classes and self.title:
             raise InputError(
-                f"loss='{short(self.words)}' is a scorer, and those are for a target of numbers. "
-                "For classes give a function of (numbers of classes, chances)."
+                f"loss='{short(self.words)}' is no mean over rows of what chances of classes cost, "
+                f"and p-values need one: {', '.join(OF_CLASSES)} are, and so is a function of "
+                "(numbers of classes, chances)."
             )
         trial: Array = np.full(len(y), self.constant(y, weights))
         if n_classes:
@@ -302,6 +358,11 @@ class Own(Loss):
 NAMED: dict[str, Callable[[], Loss]] = {
     kind.name: kind for kind in (Poisson, Gamma, Absolute)
 }  # fmt: skip
+OF_CLASSES: dict[str, Callable[[], Loss]] = {
+    kind.name: kind for kind in (LogLoss, Brier, ZeroOne)
+}  # fmt: skip
+# The metrics behind these scorers, where they are given as make_scorer makes them.
+METRICS = {"log_loss": LogLoss, "brier_score_loss": Brier, "accuracy_score": ZeroOne}
 
 
 class _Scorer(Protocol):
@@ -350,7 +411,10 @@ def _named(text: str) -> Loss | None:
     return _scorer(cast(_Scorer, get_scorer(text)), text)
 
 
-def _scorer(scorer: _Scorer, title: str) -> Own:
+def _scorer(scorer: _Scorer, title: str) -> Loss:
     """Return the loss of a scorer: what its metric says of each row, the other way round."""
-    name = title or getattr(scorer._score_func, "__name__", "scorer")
+    metric = getattr(scorer._score_func, "__name__", "scorer")
+    if metric in METRICS and not scorer._kwargs:
+        return METRICS[metric]()
+    name = title or metric
     return Own(scorer._score_func, name, -float(scorer._sign), dict(scorer._kwargs))

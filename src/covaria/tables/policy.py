@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from covaria.policy import Policy, threshold
+from covaria.options.policy import Policy, threshold
 
 CLUSTERED = "docs/calibration.md: error rates by the number and the sizes of clusters"
 LEVELS = "docs/calibration.md: error rates of texts and of a confounder of many levels"

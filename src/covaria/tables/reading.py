@@ -19,6 +19,7 @@ from covaria.tables.written import (
     is_gap_word,
     read_written,
     text_among_numbers,
+    unit_of,
 )
 
 if TYPE_CHECKING:
@@ -323,7 +324,7 @@ def objects(what: str, values: list[object]) -> Column:
             return Column(_numbers(values, words, found.numbers), was_text=True, note=note)
     if odd and len(odd) <= FEW_TEXTS * (len(odd) + n_numbers):
         raise InputError(text_among_numbers(what, map(text_of, odd)))
-    return Column(_labels(values), is_label=True)
+    return Column(_labels(values), is_label=True, note=_of_unit(what, there))
 
 
 def _numbers(
@@ -339,6 +340,18 @@ def _numbers(
     return np.array([number(value) for value in values], dtype=float)
 
 
+def _of_unit(what: str, values: list[object]) -> str:
+    """Return a note where every label is a number with the same unit."""
+    texts = [value for value in values if isinstance(value, str)]
+    unit = short(unit_of(texts)) if len(texts) == len(values) else ""
+    if not unit:
+        return ""
+    return (
+        f"{what} holds numbers with the unit '{unit}' and is read as a category. If they are "
+        f"amounts, take it off: .str.removesuffix('{unit}').astype(float)."
+    )
+
+
 def _of_words(what: str, words: Collection[str]) -> str:
     if not words:
         return ""
@@ -350,6 +363,8 @@ def _number(value: object) -> float | None:
         return value.total_seconds()
     if isinstance(value, date):
         return day_number(value)
+    if hasattr(value, "to_timestamp"):  # a period of pandas, by its start
+        return day_number(value.to_timestamp())
     try:
         return float(cast(SupportsFloat, value))
     except OverflowError:

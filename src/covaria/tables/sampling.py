@@ -58,7 +58,7 @@ class Source:
 
 def at_hand(X: object, rows: object = None, seed: object = 0) -> tuple[Any, list[str]]:
     """Return a table that is in memory, and what was done to have it there."""
-    wanted, source = None if rows is None else whole("rows", rows, 2), source_of(X)
+    wanted, source = None if rows is None else whole("rows", _counted(rows), 2), source_of(X)
     number = 0 if wanted is None and source is None else whole("seed", seed, 0)
     if source is not None:
         return _read(source, wanted, number)
@@ -70,6 +70,11 @@ def at_hand(X: object, rows: object = None, seed: object = 0) -> tuple[Any, list
             "Draw from X and y yourself, or give a dataframe and the name of its target."
         )
     return _some_of_frame(X, wanted, number)
+
+
+def _counted(rows: object) -> object:
+    """Return a whole number that was written as 1e6, anything else as it is."""
+    return int(rows) if isinstance(rows, float) and rows.is_integer() else rows
 
 
 def _read(source: Source, rows: int | None, seed: int) -> tuple[Any, list[str]]:
@@ -141,7 +146,7 @@ def free_memory() -> float:
 def source_of(X: object) -> Source | None:
     """Return a table that is not in memory as a source, None for any other."""
     if isinstance(X, (str, os.PathLike)):
-        return _of_path(Path(X))
+        return _of_path(Path(X).expanduser())
     home = type(X).__module__.split(".")[0]
     if home == "polars" and hasattr(X, "collect"):
         return _of_lazy_frame(X)
@@ -158,8 +163,9 @@ def dataset_at(path: Path) -> Any:
     if not kind:
         known = ", ".join((*PARQUET_ENDINGS, *ARROW_ENDINGS))
         raise InputError(
-            f"'{short(str(path))}' is no table that can be read from Python: it does not end in "
-            f"one of {known}, nor is it a folder of such files. Read it first, as with pandas."
+            f"'{short(str(path))}' is no table that can be read: it does not end in one of "
+            f"{known}, .csv or .tsv, nor is it a folder of the first. Read it first, as with "
+            "pandas."
         )
     try:
         import pyarrow.dataset as ds

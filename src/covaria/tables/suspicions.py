@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.errors import listed, short
-from covaria.policy import Policy, threshold
-from covaria.tables.dataset import MAX_LEVELS, Dataset
+from covaria.options.policy import Policy, threshold
+from covaria.tables.dataset import Dataset
+from covaria.tables.layout import MAX_LEVELS
 
 Array = NDArray[np.float64]
 

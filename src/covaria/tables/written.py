@@ -30,11 +30,12 @@ _AMOUNT = re.compile(
     rf"(?P<open>\()?(?P<sign>[-+−]?)\s*(?P<before>{_CURRENCY})?\s*(?P<inner>[-+−]?)"
     rf"(?P<digits>[\d.,'\u00a0\u202f]*\d)\s*(?P<after>%|{_CURRENCY})?(?P<close>\))?"
 )
-# One of the marks between thousands, then the point: 1,234.5 and 1.234,5.
+# One of the marks between thousands, then the point: 1,234.5 and 1.234,5. None starts with 0.
 _STYLES = {
-    ".": re.compile(r"\d{1,3}(?:[,'\u00a0\u202f]\d{3})+(?:\.\d+)?|\d*(?:\.\d+)?"),
-    ",": re.compile(r"\d{1,3}(?:[.'\u00a0\u202f]\d{3})+(?:,\d+)?|\d+(?:,\d+)?"),
+    ".": re.compile(r"[1-9]\d{0,2}(?:[,'\u00a0\u202f]\d{3})+(?:\.\d+)?|\d*(?:\.\d+)?"),
+    ",": re.compile(r"[1-9]\d{0,2}(?:[.'\u00a0\u202f]\d{3})+(?:,\d+)?|\d+(?:,\d+)?"),
 }
+_WITH_UNIT = re.compile(r"[-+−]?\d+(?:[.,]\d+)?\s*(?P<unit>[^\W\d_][^\d\s]{0,9})")
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T].*)?")
 _DAYS = re.compile(
     r"(?P<a>\d{1,2})(?P<mark>[/.-])(?P<b>\d{1,2})(?P=mark)(?P<year>\d{4})"
@@ -59,6 +60,18 @@ def is_gap_word(text: str) -> bool:
     (True, True, False)
     """
     return text.strip().casefold() in GAP_WORDS
+
+
+def unit_of(texts: Iterable[str]) -> str:
+    """Return the unit that stands behind every number of a column, if it is one and the same.
+
+    >>> unit_of(["12.5 kg", "9 kg", "30kg"]), unit_of(["1 room", "2 rooms"]), unit_of(["A1", "B2"])
+    ('kg', '', '')
+    """
+    distinct = list(dict.fromkeys(text.strip() for text in texts))
+    some = (_WITH_UNIT.fullmatch(text) for text in distinct)
+    units = {match["unit"] if match else "" for match in some}
+    return units.pop() if len(distinct) > 2 and len(units) == 1 else ""
 
 
 def read_written(

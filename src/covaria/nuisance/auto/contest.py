@@ -14,7 +14,7 @@ from covaria.nuisance.auto.rows import contest_folds
 from covaria.nuisance.fit import along, by_task, run_plan
 from covaria.nuisance.plan import Array, Blend, Choices, Plan, Task
 from covaria.nuisance.splits import Fold
-from covaria.tables.dataset import Rows, of_all_classes
+from covaria.tables.arrays import Rows, of_all_classes
 
 POLICY = AutoPolicy()
 # The key of y among the features' numbers; that of y without feature j is REST - j.

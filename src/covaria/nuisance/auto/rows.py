@@ -8,7 +8,7 @@ from covaria.learners.policy import AutoPolicy
 from covaria.nuisance.plan import Plan
 from covaria.nuisance.splits import Fold, in_parts, is_cross_fit
 from covaria.randomness import stream
-from covaria.tables.dataset import Rows
+from covaria.tables.arrays import Rows
 
 POLICY = AutoPolicy()
 # A cross-fit of more folds than this tests too few rows in each to compare learners by.

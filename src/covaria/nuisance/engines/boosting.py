@@ -36,7 +36,7 @@ from covaria.learners.estimators.boosting import (
 )
 from covaria.nuisance.engines import plain
 from covaria.nuisance.plan import Array, Outcome, Plan, Task
-from covaria.tables.dataset import as_slice
+from covaria.tables.arrays import as_slice
 
 HAS_NUMBA = has_numba()
 if HAS_NUMBA:

@@ -46,7 +46,8 @@ from covaria.nuisance.engines.kernel_solver import (
     support_vectors,
 )
 from covaria.nuisance.plan import Array, Outcome, Plan, Task
-from covaria.tables.dataset import Dataset, Rows
+from covaria.tables.arrays import Rows
+from covaria.tables.dataset import Dataset
 
 # Kernels are held whole: 28,000 rows for support vectors, 20,000 for ridge, which takes no more.
 # Machines of more support vectors are left to libsvm and its cache. Workers have one each, of

@@ -31,7 +31,7 @@ from covaria.errors import InputError
 from covaria.execution.threads import one_thread
 from covaria.learners.estimators.network import NeuralNetwork
 from covaria.nuisance.plan import Array, Lazy
-from covaria.tables.dataset import Rows
+from covaria.tables.arrays import Rows
 
 # A layer's weight, (out, in), and bias, (out,); a network is a list of them.
 Layer = tuple[Array, Array]

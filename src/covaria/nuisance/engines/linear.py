@@ -28,7 +28,8 @@ from covaria.execution.threads import one_thread
 from covaria.learners import Linear
 from covaria.nuisance.engines import plain
 from covaria.nuisance.plan import Array, Outcome, Plan, Task
-from covaria.tables.dataset import Feature, Rows, as_slice
+from covaria.tables.arrays import Rows, as_slice
+from covaria.tables.layout import Feature
 
 Flags = NDArray[np.bool_]
 

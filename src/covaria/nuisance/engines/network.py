@@ -29,7 +29,7 @@ from covaria.learners.estimators.single_index import center_and_scale
 from covaria.nuisance.engines import plain
 from covaria.nuisance.engines.lazy import Full, lazy_outputs
 from covaria.nuisance.plan import Array, Outcome, Plan, Task
-from covaria.tables.dataset import Rows
+from covaria.tables.arrays import Rows
 
 Widths = NDArray[np.int64]
 

@@ -19,7 +19,7 @@ from covaria.learners import Boosting, Estimator, Fit, Learner, Mean, Prefit, Su
 from covaria.learners.estimators import Model, as_targets
 from covaria.learners.estimators.wrapped import looks_at_all_columns
 from covaria.nuisance.plan import Array, Outcome, Plan, Task
-from covaria.tables.dataset import Rows, as_slice
+from covaria.tables.arrays import Rows, as_slice
 
 if TYPE_CHECKING:
     import pandas as pd

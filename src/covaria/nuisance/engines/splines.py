@@ -43,7 +43,8 @@ from covaria.learners.estimators.splines import (
 )
 from covaria.nuisance.engines.linear import Flags, FoldFit, run_by_fold
 from covaria.nuisance.plan import Array, Outcome, Plan
-from covaria.tables.dataset import Feature, Rows
+from covaria.tables.arrays import Rows
+from covaria.tables.layout import Feature
 
 # Columns of the design have variance one; a line of which the others leave less than this share
 # is as good as a copy, and rounding decides how the two divide a curve between them.

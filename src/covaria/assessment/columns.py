@@ -10,6 +10,7 @@ import numpy as np
 
 from covaria.errors import InputError, did_you_mean, listed, plural, short, text_of
 from covaria.options.checks import shown
+from covaria.tables.formulas import read_formula
 from covaria.tables.reading import frame_of
 
 if TYPE_CHECKING:
@@ -42,6 +43,17 @@ def of_frame(frame: object, x: object, y: object, given: object) -> Columns:
                 raise InputError(f"There is no column '{short(name)}'.{hint}")
     _check_apart(roles)
     return Columns(table, **roles)
+
+
+def of_formula(text: str, table: object, beside: Iterable[object] = ()) -> Columns:
+    """Return the columns of a formula "y ~ x | a + b": what stands behind | is given."""
+    formula = read_formula(text, table, beside)
+    named = {name for name in beside if isinstance(name, str)}
+    features = [str(name) for name in formula.table if name != formula.target and name not in named]
+    tested = features if formula.features is None else formula.features
+    x = tuple(column for name in tested for column in formula.groups.get(name, [name]))
+    given = tuple(name for name in features if name not in x)
+    return Columns(formula.table.reset_index(drop=True), x, (formula.target,), given)
 
 
 def of_arrays(x: object, y: object, given: object) -> Columns:
@@ -118,11 +130,13 @@ def _check_rows(given: Mapping[str, Any], parts: Mapping[str, pd.DataFrame]) -> 
     n_rows = len(parts["y"])
     for role, part in parts.items():
         if len(part) != n_rows:
+            columns = role if part.shape[1] == n_rows else ""
+            cure = f"Columns stand beside each other: np.column_stack({columns})"
             raise InputError(
-                f"{role} has {plural(len(part), 'row')} but y has {n_rows:,}. Give all the same."
+                f"{role} has {plural(len(part), 'row')} but y has {n_rows:,}. "
+                f"{cure if columns else 'Give all the same'}."
             )
-    indexes = [one.index for one in given.values() if type(one).__module__.startswith("pandas")]
-    indexes = [index for index in indexes if hasattr(index, "equals")]
+    indexes = [one.index for one in given.values() if hasattr(one, "iloc")]
     if any(not index.equals(indexes[0]) for index in indexes):
         raise InputError(
             "x, y and given have different row labels. Give columns of one frame, or "

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, SupportsInt
 
 import numpy as np
 
-from covaria.assessment import WITHOUT_CHECKS
+from covaria.assessment.front import WITHOUT_CHECKS
+from covaria.assessment.question import Independence, check_question, independence_test
 from covaria.errors import InputError
-from covaria.independence.question import Independence, check_question, independence_test
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,7 @@ class Asked:
         key = (x, y, tuple(sorted(given)))
         if key not in self.known:
             found = independence_test(self.table, x, y, given=list(key[2]), **self.options)
-            self.known[key] = found
+            self.known[key] = replace(found, results=())  # hundreds of them would fill memory
         return self.known[key]
 
 
@@ -81,15 +81,19 @@ def causal_learn(name: str = NAME, *, classes: Collection[int] = (), **options: 
         def __init__(self, data: object, **given: Any) -> None:
             own = {word: given.pop(word) for word in ("cache_path",) if word in given}
             super().__init__(data, **own)
-            self.check_cache_method_consistent(name, repr(sorted({**options, **given})))
+            asked = sorted({**options, **given}.items())
+            self.check_cache_method_consistent(name, f"{asked} {sorted(classes)}")
             self.asked = Asked.of(data, {**options, **given}, classes)
 
         def __call__(
             self, X: SupportsInt, Y: SupportsInt, condition_set: Iterable[SupportsInt] | None = None
         ) -> float:
-            """Return the p-value."""
-            given = [str(int(at)) for at in condition_set or ()]
-            return self.asked(str(int(X)), str(int(Y)), given).p_value
+            """Return the p-value; causal-learn keeps it, in a file if it was given one."""
+            x, y, given, key = self.get_formatted_XYZ_and_cachekey(X, Y, condition_set)
+            if key not in self.pvalue_cache:
+                found = self.asked(str(x[0]), str(y[0]), [str(at) for at in given])
+                self.pvalue_cache[key] = found.p_value
+            return float(self.pvalue_cache[key])
 
     cit.register_ci_test(name, Test)
     return name

@@ -12,20 +12,28 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any
+from typing import Any, cast
 
-from covaria.assessment import assess
+from covaria.assessment.asked import check_sampled
+from covaria.assessment.columns import Columns, of_arrays, of_formula, of_frame
+from covaria.assessment.front import assess
 from covaria.errors import InputError, did_you_mean, listed, plural, short
-from covaria.independence.columns import Columns, of_arrays, of_frame
 from covaria.options.checks import between_0_and_1
 from covaria.options.familiar import unknown_option
 from covaria.results.findings import Finding, texts
 from covaria.results.result import Line, Result, describe_effect, describe_p
+from covaria.tables.files import opened
+from covaria.tables.formulas import is_formula
+from covaria.tables.sampling import at_hand
 
 # Of `assess`, what the question itself settles.
 SETTLED = ("X", "y", "features", "groups", "correction", "top", "alpha", "task", "predictions",
            "rows")  # fmt: skip
-MATTERS, CANNOT_TELL = "matters", "cannot tell"
+# What may be a column of the same table, by its name.
+BESIDE = ("sample_weight", "clusters", "event")
+MATTERS, CANNOT_TELL, NO_EVIDENCE, NEGLIGIBLE = (
+    "matters", "cannot tell", "no evidence", "negligible",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,9 @@ class Independence:
         said = f"{y if len(self.y) == 1 else f'One of {y} or more'} depends on {x}{given}."
         if self.verdict == MATTERS:
             return said
+        if self.verdict == NEGLIGIBLE:
+            which = f"{y} does not depend" if len(self.y) == 1 else f"None of {y} depends"
+            return f"{which} on {x}{given} by as much as {self._margin} of its variance."
         unsure = "Cannot tell whether" if self.verdict == CANNOT_TELL else "No evidence that"
         return f"{unsure} {said}"
 
@@ -89,6 +100,11 @@ class Independence:
         return "\n".join([*lines, *(f"! {text}" for text in texts(self.findings))])
 
     __repr__ = __str__
+
+    @property
+    def _margin(self) -> str:
+        """Return the share of Var(y) that margin= named."""
+        return f"{100 * float(cast(float, self.results[0].settings['margin'])):g}%"
 
     @property
     def _ends(self) -> dict[str, float]:
@@ -116,6 +132,7 @@ def independence_test(
     given: object = None,
     task: str = "auto",
     alpha: float = 0.05,
+    rows: int | None = None,
     **options: Any,
 ) -> Independence:
     """Return whether x is independent of y given other columns, with a p-value.
@@ -124,7 +141,8 @@ def independence_test(
     ----------
     x
         An array, Series or frame of any width: numbers, or text and categories as classes. Or a
-        frame, followed by two names: `independence_test(frame, "x", "y", given=["a", "b"])`.
+        frame, or the path of a file, followed by two names: `independence_test(frame, "x", "y",
+        given=["a", "b"])`. Or a formula, followed by a frame: "y ~ x | a + b".
     y
         What x may depend on, of any kind and width as well; after a frame the name of x.
     target
@@ -136,6 +154,8 @@ def independence_test(
         Whether y is numbers or classes; "auto" sees.
     alpha
         The level of the verdict.
+    rows
+        After a frame or a path: test a random sample of so many rows.
     options
         Of `assess`: learner, methods, splits, sample_weight, clusters, confidence, repeats, seed, …
         The default regresses with "auto" and combines GCM and PCM.
@@ -156,11 +176,37 @@ def independence_test(
     'no evidence'
     """
     check_question(options)
-    columns = of_arrays(x, y, given) if target is None else of_frame(x, y, target, given)
+    columns, said = _columns(x, y, target, given, rows, options)
     level = between_0_and_1("alpha", alpha)
     asked = {"task": task, "alpha": level / len(columns.y), **_rows(columns, options)}
     results = tuple(_assessed(columns, name, asked) for name in columns.y)
-    return _concluded(columns, results, level)
+    return _concluded(columns, results, level, said)
+
+
+def _columns(
+    x: object, y: object, target: object, given: object, rows: int | None, options: dict[str, Any]
+) -> tuple[Columns, list[str]]:
+    """Return which columns were asked of, and what was done to read them."""
+    if is_formula(x) and target is None:
+        if given is not None:
+            raise InputError("A formula says what is given: put it behind |, and leave out given.")
+        table, said = _read(y, rows, options)
+        beside = [options.get(name) for name in BESIDE]
+        return of_formula(str(x), table, beside), said
+    if target is not None:
+        table, said = _read(x, rows, options)
+        return of_frame(table, y, target, given), said
+    check_sampled(x=x if rows is not None else None)
+    return of_arrays(x, y, given), []
+
+
+def _read(table: object, rows: int | None, options: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """Return a table, or a sample of one that is larger than memory, and what was done for it."""
+    table, notes = opened(table)
+    found, said = at_hand(table, rows, options.get("seed", 0))
+    if said:
+        check_sampled(**{name: options.get(name) for name in BESIDE})
+    return found, [*notes, *said]
 
 
 def check_question(options: Mapping[str, object]) -> None:
@@ -174,7 +220,7 @@ def check_question(options: Mapping[str, object]) -> None:
 def _rows(columns: Columns, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options with weights, clusters and events as values, where they were named."""
     found = dict(options)
-    for name in ("sample_weight", "clusters", "event"):
+    for name in BESIDE:
         column = found.get(name)
         if isinstance(column, str):
             if column not in columns.table:
@@ -196,7 +242,9 @@ def _assessed(columns: Columns, target: str, options: Mapping[str, Any]) -> Resu
     return assess(table, columns.table[target], features=[label], groups=groups, **options)
 
 
-def _concluded(columns: Columns, results: Sequence[Result], alpha: float) -> Independence:
+def _concluded(
+    columns: Columns, results: Sequence[Result], alpha: float, said: Sequence[str]
+) -> Independence:
     """Return the answer of the column of y that says most."""
     rows = [_decisive(result) for result in results]
     best = min(range(len(rows)), key=lambda at: float(rows[at]["p_value"]))
@@ -213,12 +261,15 @@ def _concluded(columns: Columns, results: Sequence[Result], alpha: float) -> Ind
         interval=(float(effect["effect_low"]), float(effect["effect_high"])),
         effect_kind=str(result.about.effects[str(effect["method"])]),
         robustness=float(row["robustness"]),
-        verdict=str(row["verdict"]),
-        findings=tuple(
-            finding
-            for one in results
-            for finding in one.findings
-            if finding.kind != "some_features"
+        verdict=_verdict([str(one["verdict"]) for one in rows], best),
+        findings=(
+            *(Finding("note", "", None, text) for text in said),
+            *(
+                finding
+                for one in results
+                for finding in one.findings
+                if finding.kind != "some_features"
+            ),
         ),
         n_rows=result.about.n_rows,
         alpha=alpha,
@@ -227,13 +278,20 @@ def _concluded(columns: Columns, results: Sequence[Result], alpha: float) -> Ind
     )
 
 
+def _verdict(verdicts: Sequence[str], best: int) -> str:
+    """Return the verdict of the column that says most; what is negligible is so for each."""
+    if verdicts[best] == NEGLIGIBLE and set(verdicts) != {NEGLIGIBLE}:
+        return NO_EVIDENCE
+    return verdicts[best]
+
+
 def _decisive(result: Result) -> Line:
-    """Return the row of the combination, or of the last method; one without a test is refused."""
+    """Return the row of the combination, or of the first test; where there is none, refuse."""
     rows = result.table.to_dict(orient="records")
-    method = result.verdict or result.methods[-1]
-    row = next(row for row in rows if row["method"] == method)
-    if not isfinite(float(row["p_value"])):
-        raise InputError(f"{method} has no p-value. Use a test, such as methods='gcm'.")
+    tests = [row for row in rows if isfinite(float(row["p_value"]))]
+    if not tests:
+        raise InputError(f"{result.methods[-1]} has no p-value. Use a test, such as methods='gcm'.")
+    row = next((row for row in tests if row["method"] == result.verdict), tests[0])
     return {str(name): value for name, value in row.items()}
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from covaria import InputError, independence_test
-from covaria.independence import adapters
+from covaria.assessment import adapters
 
 EDGES = {("a", "b"), ("b", "d"), ("c", "d"), ("d", "e")}
 
@@ -34,10 +34,15 @@ class Cit(ModuleType):
     class CIT_Base:
         def __init__(self, data, cache_path=None):
             assert isinstance(data, np.ndarray)
-            self.cache_path = cache_path
+            self.cache_path, self.pvalue_cache = cache_path, {}
 
         def check_cache_method_consistent(self, method_name, parameters_hash):
-            self.method = method_name
+            self.method, self.parameters = method_name, parameters_hash
+
+        def get_formatted_XYZ_and_cachekey(self, X, Y, condition_set):
+            x, y = sorted((int(X), int(Y)))
+            given = sorted({int(at) for at in condition_set or ()})
+            return [x], [y], given, f"{x};{y}|{'.'.join(map(str, given))}"
 
     def __init__(self):
         super().__init__("causallearn.utils.cit")
@@ -70,6 +75,23 @@ def test_causal_learn_gets_p_values_of_column_numbers(graph, imitation):
     assert test(3, 0, [1, 2]) == test(0, 3, {1, 2})
     assert 0 <= test(0, 2) <= 1
     assert imitation.tests[name](data, methods="gcm").asked.options["methods"] == "gcm"
+
+
+def test_causal_learn_keeps_answers_by_question_and_options(graph, imitation):
+    name = adapters.causal_learn(learner="linear")
+    test = imitation.tests[name](graph.to_numpy())
+    p = test(3, 0, [2, 1])
+    assert test.pvalue_cache == {"0;3|1.2": p}
+    test.pvalue_cache["0;1|"] = 0.25  # as read from a file
+    assert test(1, 0) == 0.25
+    other = imitation.tests[name](graph.to_numpy(), learner="splines")
+    assert other.parameters != test.parameters
+
+
+def test_answers_are_kept_without_what_they_were_made_of(graph):
+    test = adapters.pgmpy(graph, learner="linear")
+    test("a", "c", ["b"])
+    assert [found.results for found in test.asked.known.values()] == [()]
 
 
 def test_columns_of_codes_may_be_classes(graph, imitation):
@@ -133,6 +155,34 @@ def test_pc_of_pgmpy_finds_the_skeleton(graph):
     assert named(skeleton.edges()) == EDGES
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_pc_of_pgmpys_causal_discovery_finds_the_graph(graph):
+    discovery = pytest.importorskip("pgmpy.causal_discovery")
+    search = discovery.PC(
+        ci_test=adapters.pgmpy(graph, learner="splines"), n_jobs=1, show_progress=False
+    )
+    found = set(search.fit(graph).causal_graph_.edges())
+    assert named(found) == EDGES
+    assert {("b", "d"), ("c", "d")} <= found
+    assert not {("d", "b"), ("d", "c")} & found
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_codes_of_classes_may_be_said_in_tigramite():
+    pcmci = pytest.importorskip("tigramite.pcmci")
+    from tigramite import data_processing
+
+    rng = np.random.default_rng(2)
+    series = rng.normal(size=(300, 2))
+    series[:, 0] = np.digitize(series[:, 0], [-0.5, 0.5])  # the middle class is the one that acts
+    series[1:, 1] += 2.0 * (series[:-1, 0] == 1)
+    kinds = np.column_stack([np.ones(300, dtype=int), np.zeros(300, dtype=int)])
+    frame = data_processing.DataFrame(series, data_type=kinds)
+    search = pcmci.PCMCI(frame, cond_ind_test=adapters.tigramite(learner="linear"))
+    found = search.run_pcmci(tau_max=1, pc_alpha=0.05)["p_matrix"][:, :, 1]
+    assert {tuple(pair) for pair in np.argwhere(found < 0.01)} == {(0, 1)}
+
+
 def test_pcmci_of_tigramite_finds_the_lags():
     pcmci = pytest.importorskip("tigramite.pcmci")
     from tigramite import data_processing
@@ -146,3 +196,9 @@ def test_pcmci_of_tigramite_finds_the_lags():
     search = pcmci.PCMCI(frame, cond_ind_test=adapters.tigramite(learner="splines"))
     found = search.run_pcmci(tau_max=1, pc_alpha=0.05)["p_matrix"][:, :, 1]
     assert {tuple(pair) for pair in np.argwhere(found < 0.01)} == {(0, 0), (0, 1), (1, 2)}
+
+
+def test_the_path_they_had_before_still_leads_to_them():
+    from covaria.independence import adapters as before
+
+    assert before is adapters

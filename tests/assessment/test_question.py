@@ -129,6 +129,43 @@ def test_a_constant_x_or_one_that_given_determines_is_no_evidence(chain):
     assert [finding.kind for finding in twice.findings] == ["determined"]
 
 
+def test_the_first_test_decides_where_nothing_combines_them(chain):
+    found = asked(chain["x"], chain["y"], given=chain[["z1"]], methods=["gcm", "loco"])
+    assert found.method == "gcm"
+    model = covaria.Prefit(lambda table: table["x"] + table["z1"], nuisance="linear")
+    assert asked(chain, "x", "y", given=["z1"], learner=model).method == "pcm"
+
+
+def test_what_explains_less_than_the_margin_is_said_to(chain):
+    found = asked(chain, "z2", "y", given=["z1"], margin=0.2)
+    assert found.verdict == "negligible"
+    assert found.headline == (
+        "'y' does not depend on 'z2' given 'z1' by as much as 20% of its variance."
+    )
+    both = asked(chain, "z2", ["y", "even"], given=["z1"], margin=0.2)
+    each = [asked(chain, "z2", y, given=["z1"], margin=0.2).verdict for y in ("y", "even")]
+    assert (both.verdict == "negligible") == (set(each) == {"negligible"})
+
+
+def test_dates_of_an_index_are_a_column(chain):
+    days = pd.date_range("2024-01-01", periods=N_ROWS)
+    by_index, by_hand = (asked(x, chain["y"]) for x in (days, pd.Series(days)))
+    assert by_index.p_value == by_hand.p_value
+
+
+def test_a_formula_asks_the_same_question(chain):
+    pytest.importorskip("formulaic")
+    found = asked("y ~ x + kind | z1 + z2", chain)
+    plain = asked(chain, ["x", "kind"], "y", given=["z1", "z2"])
+    assert (found.x, found.y, found.given) == (plain.x, plain.y, plain.given)
+    assert found.p_value == plain.p_value
+    assert asked("y ~ x", chain).given == ()
+    beside = chain.assign(block=np.arange(N_ROWS) // 4)
+    assert asked("y ~ x | .", beside, clusters="block").given == ("z1", "z2", "even", "kind")
+    with pytest.raises(InputError, match="A formula says what is given"):
+        asked("y ~ x", chain, given=["z1"])
+
+
 @pytest.mark.parametrize(
     ("given", "options", "said"),
     [
@@ -137,6 +174,7 @@ def test_a_constant_x_or_one_that_given_determines_is_no_evidence(chain):
         (("frame", "x", "y"), {"given": ["x"]}, "'x' is both x and given."),
         (("frame", [], "y"), {}, "x names no column."),
         (("x", "short"), {}, "x has 200 rows but y has 5."),
+        (("x", "y"), {"given": np.zeros((2, N_ROWS))}, "np.column_stack(given)"),
         (("x", "moved"), {}, "different row labels"),
         (("x", "y", "z"), {}, "write independence_test(x, y, given=z)"),
         (("x", 3), {}, "y=3 must be a column or a table."),

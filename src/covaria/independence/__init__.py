@@ -1,1 +1,0 @@
-"""One question: is x independent of y, given others? A test of it, and adapters for it."""

@@ -1,0 +1,34 @@
+"""What methods without a p-value choose."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from covaria.methods import AnyMethod, Chooser
+from covaria.methods.choice import Choice
+from covaria.randomness import stream
+from covaria.tables.dataset import Dataset
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a chooser chose, and how long it took."""
+
+    choice: Choice
+    seconds: float
+
+
+def select_without_test(
+    methods: Sequence[AnyMethod], data: Dataset, seed: int, names: Collection[str]
+) -> dict[str, Chosen]:
+    """Return what each chooser among the methods chose of all features, and says of some."""
+    chosen, some = {}, [j for j, name in enumerate(data.names) if name in names]
+    for method in methods:
+        if isinstance(method, Chooser):
+            start = time.perf_counter()
+            rng = stream(seed, type(method.settings).__name__)  # whatever its settings
+            choice = method.settings.choose(data, rng)
+            chosen[method.name] = Chosen(choice.only(some), time.perf_counter() - start)
+    return chosen
