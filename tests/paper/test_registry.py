@@ -64,6 +64,7 @@ def test_the_simulations_have_the_papers_sizes():
         "boosting": 100, "kernel": 100, "surrogate": 50, "surrogate_network": 50,
         "heavy_tails": 50, "heavy_tails_network": 50, "network": 100, "wide_boosting": 50,
         "wide_kernel": 50, "canonical": 100, "surrogate_beta": 20, "heavy_tails_beta": 20,
+        "surrogate_training": 20, "wide_rows": 10,
     }  # fmt: skip
     assert STUDIES["surrogate"].grid("paper")["scenario"][0]["rho"] == RHO
     assert STUDIES["heavy_tails"].grid("paper")["scenario"][0]["df"] == DF

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.paper.kept import Results
+from covaria.paper.kept import KEPT, Results
 from covaria.paper.registry import Claim, Verdict, decided
 from covaria.paper.studies import SHOWN
 from covaria.studies import metrics
@@ -62,7 +62,8 @@ class Evidence:
 
     def __init__(self, figure: str, found: Results, praised: str = "") -> None:
         self.figure = figure
-        self.runs, self.features = _named_alike(found.runs), _named_alike(found.features)
+        counted = found.runs.drop(columns=list(KEPT), errors="ignore")
+        self.runs, self.features = _named_alike(counted), _named_alike(found.features)
         self.claims: list[Claim] = []
         self._praised = praised
         self._section, self._quote, self._count = "", "", 0
@@ -105,7 +106,8 @@ class Evidence:
         """Return the paired difference of two methods over all runs, and its standard error."""
         runs = _part(self.runs, where)
         keys = ["scenario", "setting", "learner", "repeat"]
-        a, b = (runs[runs["method"] == m].set_index(keys)[metric] for m in (ours, rival))
+        few = runs[[*keys, "method", metric]]
+        a, b = (few[few["method"] == m].set_index(keys)[metric] for m in (ours, rival))
         differences = (a - b).dropna().to_numpy()
         if not len(differences):
             return float("nan"), float("inf")

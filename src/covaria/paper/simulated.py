@@ -34,6 +34,8 @@ Claims = Callable[[Evidence], None]
 def _p_values(run: Run, name: str, studies: Sequence[str], claims: Claims) -> Made:
     """Return a figure of mean p-values by feature, a panel a model."""
     found = run.together(studies)
+    if found.features.empty:
+        raise InputError(f"The results of {name} were kept by their counts alone. Run it again.")
     table = found.features[found.features["p_mean"].notna()]
     table = table.assign(method=_shown(run, table["method"]))
     parts = {f"({LETTER[s]}) {TITLE[s]}": table[table["scenario"] == s] for s in LETTERED}
