@@ -165,8 +165,8 @@ def engines(only: str) -> Table:
     """Return our time against the loop of the best library and against one of its fits."""
     table = Table(
         "GCM + LOCO over all features, n = 1000, in sample",
-        "learner", "engine", "p", "ours, ms", "the loop of", "is slower by", "ours in single fits",
-        "R slower by",
+        "learner", "engine", "p", "ours, ms", "the loop of", "speed-up", "ours in single fits",
+        "speed-up over R",
     )  # fmt: skip
     cases = [
         ("linear", 20, "LinearRegression", LinearRegression(), None),
@@ -230,7 +230,7 @@ def networks(only: str) -> Table:
     """Return our networks against a torch loop of the same width, batch and epochs."""
     table = Table(
         "Networks, width 50, batch 32, GCM + LOCO, n = 1000",
-        "p", "epochs", "ours, ms a network", "torch loop, ms a network", "the loop is slower by",
+        "p", "epochs", "ours, ms a network", "torch loop, ms a network", "speed-up over the loop",
     )  # fmt: skip
     if only not in "network":
         return table
@@ -252,7 +252,7 @@ def without_refit(only: str) -> Table:
 
     table = Table(
         "Dropout + permutation (5 shuffles) of 500 held-out rows, after the fit",
-        "learner", "p", "ours, ms", "permutation_importance of", "is slower by",
+        "learner", "p", "ours, ms", "permutation_importance of", "speed-up",
     )  # fmt: skip
     for learner, p, library, estimator in (
         ("boosting", 20, "LightGBM", lightgbm(1)),
@@ -288,7 +288,7 @@ def rivals(only: str) -> Table:
     """Return the time of other libraries over ours, each with the same learner."""
     table = Table(
         "Rivals on the same table, n = 1000, p = 20",
-        "rival", "with", "their test of all features, s", "ours, ms", "is slower by",
+        "rival", "with", "their test of all features, s", "ours, ms", "speed-up",
     )  # fmt: skip
     if only not in "rivals" or not RIVALS.exists():
         return table
@@ -332,7 +332,7 @@ def lazy(only: str) -> Table:
     """Return Lazy-VI, its penalty chosen once, against the algorithm of the published code."""
     table = Table(
         "Lazy-VI after the fit, 670 training rows, width 50",
-        "p", "ours, ms a feature", "reference, ms a feature", "the reference is slower by",
+        "p", "ours, ms a feature", "reference, ms a feature", "speed-up over the reference",
     )  # fmt: skip
     if only not in "lazy":
         return table
@@ -435,7 +435,7 @@ def end_to_end(only: str) -> Table:
     """Return what a user waits for: five folds, four tests, p = 500, from the shell."""
     table = Table(
         "covaria assess, n = 1000, p = 500, stumps, 5 folds, four tests, wall seconds",
-        "who", "seconds", "is slower by",
+        "who", "seconds", "speed-up",
     )  # fmt: skip
     if only not in "end to end":
         return table
@@ -508,7 +508,7 @@ def growth(only: str) -> Table:
     """Return how the time grows with p and n, as fitted exponents."""
     table = Table(
         "Growth of GCM + LOCO",
-        "learner", "in", "sizes", "seconds", "the loop is slower by", "exponent",
+        "learner", "in", "sizes", "seconds", "speed-up over the loop", "exponent",
         "exponent of the loop",
     )  # fmt: skip
     if only not in "growth":

@@ -395,7 +395,7 @@ NO_TABLES = {
     "no rows": (lambda: ([], []), "not a table"),
     "an empty frame": (lambda: (pd.DataFrame(), []), "No features"),
     "nothing": (lambda: (None, noise()), "not a table"),
-    "a file name": (lambda: ("table.csv", "y"), "no table that can be read"),
+    "a file name": (lambda: ("table.csv", "y"), "There is no file table.csv"),
     "a number": (lambda: (5, noise()), "not a table"),
     "a class": (lambda: (pd.DataFrame, noise()), "not a table"),
     "a generator": (lambda: ((i for i in range(3)), noise()), "not a table"),

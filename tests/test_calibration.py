@@ -61,17 +61,21 @@ def test_boosting_tests_hold_their_level(correlation):
     assert all(rates[name] <= 0.13 for name in GAINS), rates
 
 
-def test_auto_allows_for_training_rows_that_folds_share():
+def test_auto_and_least_squares_allow_for_training_rows_that_folds_share():
     # The plain statistic rejects .11 of these: 30 parameters on 120 rows. All 30 are useless, and
     # a rate of .05 leaves the band of 900 tests once in 10,000 times.
-    rates = dict.fromkeys(["linear", "auto"], 0.0)
+    rates = dict.fromkeys(["linear", "auto", "plain"], 0.0)
+    noise = 30 / (120 - 31)
     for seed in range(30):
         X, y = np.split(np.random.default_rng([seed, 12]).normal(size=(150, 31)), [30], axis=1)
-        for name, learner in (("linear", "linear"), ("auto", Auto(candidates=["linear"]))):
+        for name, learner in (("auto", Auto(candidates=["linear"])), ("linear", "linear")):
             table = assess(X, y[:, 0], learner=learner, methods="gcm", seed=seed, check=False).table
             rates[name] += (table["p_value"] < 0.05).mean() / 30
+        plain = table["statistic"].abs() * (1 + 2 * noise) / (1 + noise)
+        rates["plain"] += (plain > 1.96).mean() / 30
     assert 0.025 <= rates["auto"] <= 0.08, rates
-    assert rates["linear"] > 0.08, rates
+    assert 0.025 <= rates["linear"] <= 0.08, rates
+    assert rates["plain"] > 0.08, rates
 
 
 @pytest.mark.parametrize("validity", ["zipper", "split"])

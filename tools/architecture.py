@@ -14,75 +14,93 @@ WIDTH, BOX, HEIGHT, GAP = 760, 104, 30, 34
 
 PAGE = """# How it works
 
-One call of `covaria.assess` is a straight line. Each stage is a function of what the stages before it returned, and
-charges what it fitted to `result.cost`.
+One call of `covaria.assess` runs through seven stages in a straight line. Each stage is a function of what the stages before
+it returned, and `result.cost` lists the models and seconds of each. All paths on this page are below `src/covaria/`.
 
-| stage | where | what comes back |
+![The seven stages of a run, and what each returns](pipeline.svg)
+
+| stage | where | what it returns |
 | --- | --- | --- |
-| prepare | `prepare` in `assessment/front.py` | a `Job`: the table checked once, the learner, the methods, the options |
-| plan | `Job.plan` in `assessment/request.py` → `nuisance/plan.py` | a `Plan`: which regressions on which folds; nothing is fitted yet |
-| choose learners | `nuisance/auto` | with `learner="auto"`: who fits which regression in which fold |
-| fit | `nuisance/residuals.py` → `nuisance/fit.py` → `nuisance/engines` | `Residuals`: each regression fitted once, shared by all methods |
-| test | `methods/` → `inference/tests.py` | scores, one array a method; from it estimate, error, p-value, interval |
-| diagnose | `diagnostics/` | what the regressions left undone, and how far that can shift a test |
-| conclude | `results/conclusion.py` | one frozen `Result`: table, findings, quality, cost, settings |
+| prepare | `prepare` in `assessment/front.py` | a `Job` (`assessment/pipeline.py`): the checked table, the learner, the methods and the options |
+| plan | `Job.plan`, inherited from `Request` in `assessment/request.py`; `nuisance/plan.py` | a `Plan`: which regressions are fitted on which folds; nothing is fitted yet |
+| choose learners | `nuisance/auto`, called inside `fit_residuals` | with `learner="auto"`, the learner of each regression in each fold |
+| fit | `fit_all` in `nuisance/several.py`, which calls `fit_residuals` in `nuisance/residuals.py` for each target; `nuisance/fit.py`, `nuisance/engines` | `Residuals`: each regression is fitted once and shared by all methods |
+| diagnose | `diagnostics/` | what the regressions missed, and how far that can shift a test |
+| test | `methods/`, `inference/tests.py` | scores, one array for each method, and from them estimate, standard error, p-value and interval |
+| conclude | `results/conclusion.py` | one frozen `Result`: table, findings, quality, cost and settings |
 
-**Where is GCM's formula?** At the head of `methods/gcm.py`. The function `gcm` returns the scores, the product of two
-residuals, a number for each row and feature; `mean_test` in `inference/tests.py` makes the statistic and its p-value of
-them, √n · mean / sd, as of every method's scores. The [page of the method](methods/gcm.md) has the same formula for
-readers.
+`Job.run` in `assessment/pipeline.py` calls them in this order: `Job._run` makes a plan for each repeat and passes it to
+`fit_all`; `Job._finish` does the rest.
 
-**How do I add a learner?** To use one, pass any scikit-learn estimator as `learner=`. To give one a name and settings of
-its own: a model with `fit` and `predict` in `learners/estimators/`, a frozen class in `learners/__init__.py` that makes
-it, and the class in `LEARNERS`. `nuisance/engines/plain.py` then fits it; a fast engine of the same name is optional.
-`CONTRIBUTING.md` has the steps.
+**Where is GCM's formula?** At the top of `methods/gcm.py`; the [page about GCM](methods/gcm.md) explains it. The function `gcm`
+returns the scores, a number for each row and feature; `mean_test` in `inference/tests.py` computes the statistic, √n · mean /
+sd, and its p-value from them, as for every method whose scores are averaged (`weighted_gcm` has a test of its own). With a
+learner that you name the scores are the products of two residuals. They may be corrected:
 
-**How do I add a method?** `methods/yours.py` with its formula, and one entry in `METHODS` with label, long name,
-reference and needs: table, report, methods paragraph, pictures, commands and studies find it there.
+1. with `auto` the mean of the products is moved towards 0 by what both regressions may have missed (`Residuals.missed`);
+2. with `auto`, and with least squares on few rows per column, they are spread about their mean by (1 + 2q)/(1 + q), where q is the
+   noise in the models' predictions, because folds share training rows;
+3. with any learner `steadied` in `methods/few_rows.py` spreads them if only a few rows contribute, until the normal p-value is
+   that of permuted residuals.
 
-**What happens between `fit_residuals` and `Result`?** `Job.run` in `assessment/pipeline.py` hands the residuals of each repeat to
-`Job._finish`, and that to `conclude` in `results/conclusion.py`:
+**How do I add a learner?** To use a model, pass any scikit-learn estimator as `learner=`. To add a learner with a name and
+settings of its own, write a model with `fit` and `predict` in `learners/estimators/`, a frozen class in
+`learners/__init__.py` that creates it, and add the class to `LEARNERS`. `nuisance/engines/plain.py` then fits it; a fast
+engine is optional and may serve several learners (`ENGINES` in `nuisance/fit.py`: ridge is fitted by `linear.py`).
+`CONTRIBUTING.md` lists the steps; [How to choose](choose.md#a-learner-class-of-your-own) does it in a notebook.
 
-1. methods without a p-value, such as the lasso, select (`select_without_test`);
-2. the residuals are regressed once more, to see what was left undone (`leftover` in `diagnostics/residual_checks.py`);
-3. each test has its scores (`score`: the method's function, then `methods/few_rows.py` where few rows carry them), from
-   these estimate, error, p-value and interval (`mean_test`), and the repeats are combined (`combine_repeats`);
-4. p-values are corrected, features selected, and a verdict is *cannot tell* where what both regressions may miss
-   explains it;
-5. quality table, findings and cost are put beside the table in one frozen `Result`.
+**How do I add a method?** Write `methods/yours.py` with its formula, and one entry in `METHODS` with label, long name,
+reference and the regressions it needs. The table, the report, its methods paragraph, the plots, the commands and studies
+read `METHODS`.
 
-**Why is a number .03 and not .05?** Thresholds that decide a verdict, a warning or a learner are fields of a `…Policy`,
-each with its evidence: `QualityPolicy.evidence()`.
+**What happens between `fit_residuals` and `Result`?** `Job._run` passes the residuals of all repeats to `Job._finish`
+(both in `assessment/pipeline.py`), which does this:
+
+1. methods without a p-value, such as the lasso, select their features (`select_without_test` in `results/choices.py`);
+2. trees are fitted to the residuals, to see whether the regressions missed something (`leftover` in
+   `diagnostics/residual_checks.py`);
+3. `conclude` in `results/conclusion.py` computes the scores of each test (`score`: the method's function, and
+   `methods/few_rows.py` where only a few rows contribute), from them estimate, error, p-value and interval (`mean_test`), and
+   combines the repeats (`combine_repeats`);
+4. p-values are corrected and features selected, for each method by itself (`results/rows.py`). `gcm+pcm` combines the rows of
+   its two parts into one p-value, which is corrected in turn (`rows_of_both`);
+5. with `auto`, steps 3 and 4 are done a second time without the models refitted on half the training rows, that is without
+   correction 1 above. A feature that is selected only then gets the verdict *cannot tell*, and intervals cover both results;
+6. the quality of the regressions and the findings (`results/cautions.py`) are put beside the table in one frozen `Result`;
+7. if they were asked for, `margin` says which features are negligible, and groups of features are tested. `Job._finish` then adds
+   the cost and the settings.
+
+**Where does a threshold come from?** Thresholds that decide a verdict, a warning or a learner are fields of a `…Policy`
+class, each with its evidence: `from covaria.diagnostics.quality import QualityPolicy`, then `QualityPolicy.evidence()`.
 
 ## Where it runs
 
-Below the plan there is one `Executor` (`execution/executors.py`) with three kinds: everything here, processes beside
-this one (`n_jobs`), a Dask cluster (`--dask`). Choosing learners, fitting, functions of features, halves, model noise and
-diagnostics all hand their plans to `nuisance/fit.run_plan`, which cuts them into parts (`nuisance/parts.py`) and joins what
-comes back; stability and studies hand over whole runs. Nobody else knows where anything runs.
+All models are fitted through one `Executor` (`execution/executors.py`), of which there are three: in this process, in
+several processes (`n_jobs`), and on a Dask cluster (`--dask`). Choosing learners, fitting, the functions that PCM learns, models of
+half the rows and diagnostics all pass their plans to `run_plan` in `nuisance/fit.py`, which cuts a plan into parts
+(`nuisance/parts.py`), runs them and joins the results. Stability selection and studies pass whole runs. No other code depends on
+where a model is fitted.
 
-- **The same bytes.** An engine says how its plans may be cut without a bit changing (`cut_by`): by features, by folds or
-  not at all. A test compares parts with the whole for every engine.
-- **The table goes once to each worker**: through a file in memory that all of them map, or Dask's scatter. A task is half
-  a kilobyte.
-- **Processes start only for work worth it**, half a second or more. Until they are awake the process that asked goes on
-  by itself; then it is one of the `n_jobs`, and they stay five minutes for the next call. Learners that are not ours
-  (scikit-learn's), stability and studies run in other processes only, which end with the call.
-- **Who dies is missed at once.** Each process has pipes of its own (`execution/workers.py`), so one that dies takes its
-  own task along and no other. That is tried again by itself; after three deaths in a row the rest of its kind is not
-  tried, and each feature says so. No process outlives the one that started it.
-- **A Dask cluster of ours ends with the call**, and is never what other code computes on; a client that is given stays
-  as it is.
-- **The cost adds up**: `result.cost` counts the same models for any number of jobs; with several, the seconds are those
-  of all workers together.
+- **The numbers do not depend on where it runs**, to the last bit. Each engine declares how its plans can be cut without
+  changing a bit (`cut_by`): by features, by folds or not at all. A test compares the parts with the whole for every engine.
+- **The table is sent to each worker once**, through a memory-mapped file or Dask's scatter. A task is half a kilobyte.
+- **Processes are started only for work that takes half a second or more.** While they start, the calling process works
+  alone; after that it is one of the `n_jobs`. Idle processes wait five minutes for the next call. Learners of other
+  libraries (scikit-learn's), stability selection and studies run in separate processes that end with the call.
+- **A process that dies is noticed at once.** Each process has its own pipes (`execution/workers.py`), so only its own task is
+  lost. That task is tried again; after three deaths in a row the remaining tasks of that kind are given up, and the status of each
+  feature says so. No process outlives the one that started it.
+- **A Dask cluster that covaria started ends with the call** and is never the default client of other code; a client that you
+  pass is left as it is.
+- **The cost adds up**: `result.cost` counts the same models for any number of jobs. With several jobs the seconds are the
+  sum over all workers.
 
 ## Who imports whom
 
-{doors} packages and modules stand at the top of `covaria`, in {layers} layers. A module may import from the layers below its
-own, and inside its layer from what stands to its right; no two modules of a package may need each other. The order is
-data, `[tool.covaria] layers` in `pyproject.toml`, and `make lint` checks it. The picture and the table are made of the
-imports there are (`python tools/architecture.py`). `execution`, the one executor of "Where it runs", is the only package
-that was added to the tree this code was designed with.
+covaria has {doors} packages and modules at the top, in {layers} layers. A module may import from the layers below its own and,
+inside its layer, from what is to its right; no two modules of a package may import each other. The order is written in
+`pyproject.toml` (`[tool.covaria] layers`) and `make lint` checks it. The picture and the table are generated from the imports
+(`python tools/architecture.py`). The tree is that of the design with one package more: `execution`, which holds the executors.
 
 ![Packages in layers, with an arrow for every import between them](architecture.svg)
 
@@ -132,13 +150,40 @@ def picture(rows: list[list[str]], needs: dict[str, set[str]]) -> str:
         f'font-family="sans-serif" font-size="13" fill="#122">{name}</text></g>'
         for name, (x, y) in place.items()
     ]
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
-        'aria-label="Packages of covaria in layers; every import points down or to the right">'
-        '<defs><marker id="tip" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="5" '
-        'markerHeight="5" orient="auto"><path d="M0 0 6 3 0 6z" fill="#8aa"/></marker></defs>'
-    )
+    head = _head(height, "Packages of covaria in layers; every import points down or to the right")
     return "\n".join([head, *lines, *boxes, "</svg>"]) + "\n"
+
+
+STAGES = (
+    ("prepare", "Job"),
+    ("plan", "Plan"),
+    ("choose", "learners"),
+    ("fit", "Residuals"),
+    ("diagnose", "warnings"),
+    ("test", "scores"),
+    ("conclude", "Result"),
+)
+
+
+def pipeline() -> str:
+    """Return the stages of a run from left to right, each above what it returns, as SVG."""
+    step = WIDTH / len(STAGES)
+    drawn = []
+    for k, (stage, product) in enumerate(STAGES):
+        x = step * (k + 0.5)
+        drawn.append(
+            f'<g><rect x="{x - step * 0.4:.0f}" y="12" width="{step * 0.8:.0f}" height="{HEIGHT}" '
+            f'rx="5" fill="#eef4f4" stroke="#366"/><text x="{x:.0f}" y="31" '
+            f'text-anchor="middle" font-family="sans-serif" font-size="13" fill="#122">{stage}'
+            f'</text><text x="{x:.0f}" y="62" text-anchor="middle" font-family="sans-serif" '
+            f'font-size="12" font-style="italic" fill="#366">{product}</text></g>'
+        )
+        if k:
+            drawn.append(
+                f'<path d="M{x - step * 0.6:.0f} 27H{x - step * 0.4 - 2:.0f}" stroke="#366" '
+                'marker-end="url(#tip)"/>'
+            )
+    return "\n".join([_head(76, "The stages of a run"), *drawn, "</svg>"]) + "\n"
 
 
 def _arrow(x: float, y: float, to_x: float, to_y: float) -> str:
@@ -154,8 +199,18 @@ def _arrow(x: float, y: float, to_x: float, to_y: float) -> str:
     return f"M{x:.0f} {y} C{x:.0f} {middle:.0f} {to_x:.0f} {middle:.0f} {to_x:.0f} {to_y - 4}"
 
 
+def _head(height: int, label: str) -> str:
+    """Return the beginning of a picture, with the tip of its arrows."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
+        f'aria-label="{label}">'
+        '<defs><marker id="tip" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="5" '
+        'markerHeight="5" orient="auto"><path d="M0 0 6 3 0 6z" fill="#8aa"/></marker></defs>'
+    )
+
+
 def made() -> dict[str, str]:
-    """Return the page and its picture, by the names of their files."""
+    """Return the page and its pictures, by the names of their files."""
     rows, needs = check_layers.layers(), between()
     names = [name for row in rows for name in row]
     table = "\n".join(
@@ -165,11 +220,12 @@ def made() -> dict[str, str]:
     return {
         "architecture.md": PAGE.format(rows=table, doors=len(names), layers=len(rows)),
         "architecture.svg": picture(rows, needs),
+        "pipeline.svg": pipeline(),
     }
 
 
 def main() -> None:
-    """Write the page and its picture."""
+    """Write the page and its pictures."""
     for name, text in made().items():
         (DOCS / name).write_text(text, encoding="utf-8")
 

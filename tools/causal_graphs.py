@@ -36,8 +36,8 @@ TESTS: dict[str, Mapping[str, object] | str] = {
     "fisherz": "fisherz",
     "rcit": "rcit",
     "kci": "kci",
-    "covaria": {"learner": "splines"},
-    "covaria gcm": {"learner": "splines", "methods": "gcm"},
+    "covaria": {"learner": "splines(df='gcv')"},
+    "covaria gcm": {"learner": "splines(df='gcv')", "methods": "gcm"},
     "covaria auto": {"learner": "auto"},
 }
 

@@ -46,9 +46,11 @@ class Target:
     tests: tuple[str, ...]
 
 
-def _target(name: str, *tests: str) -> Target:
+def _target(name: str, *tests: str, but: str = "") -> Target:
+    """Return a module and its tests, but for those whose names match: slow ones, of processes."""
     path = ROOT / "src" / "covaria" / (name.replace(".", "/") + ".py")
-    return Target(f"covaria.{name}", path, tuple(f"tests/{test}" for test in tests))
+    left_out = ("-k", f"not ({but})") if but else ()
+    return Target(f"covaria.{name}", path, (*(f"tests/{test}" for test in tests), *left_out))
 
 
 TARGETS = {
@@ -63,6 +65,14 @@ TARGETS = {
         _target("efficiencies.formulas", "efficiencies/test_formulas.py"),
         _target("inference.resampling", "inference/test_resampling.py"),
         _target("tables.encoding", "tables/test_encoding_by_hand.py"),
+        _target("selection.bounds", "selection/test_bounds.py"),
+        _target("selection.stability", "selection/test_stability.py", but="processes"),
+        _target(
+            "selection.selectors",
+            "selection/test_selectors.py",
+            but="scikit_learns or imported_without or lazy",
+        ),
+        _target("selection.refit", "selection/test_refit.py", but="command"),
     )
 }
 

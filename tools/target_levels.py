@@ -115,7 +115,7 @@ def p_values(kind: str, learner: str, seed: int, n_rows: int = N_ROWS) -> dict[s
     drawn = KINDS[kind](X, rng)
     table = covaria.assess(
         X, drawn.pop("y"), learner=learner, features=USELESS, seed=seed, check=False,
-        methods="gcm,loco" if kind == "several" else "gcm,pcm,gcm+pcm,loco",
+        methods="gcm,pcm,gcm+pcm,loco",
         **drawn,  # type: ignore[arg-type]
     ).table  # fmt: skip
     return {str(m): rows["p_value"].tolist() for m, rows in table.groupby("method", sort=False)}

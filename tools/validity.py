@@ -481,7 +481,9 @@ was set ([auto](auto.md#what-both-regressions-may-miss)), on draws of other seed
 """
 
 ALARMS_HEAD = """
-## Are the alarms right?
+<a id="are-the-alarms-right"></a>
+
+## Are the warnings right?
 
 A setting is a null, a size and a learner, of all tables above. It is invalid if a test rejects
 more than .10, valid if none rejects more than .07; it is warned of if most of its runs warn.

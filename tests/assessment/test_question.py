@@ -147,6 +147,42 @@ def test_what_explains_less_than_the_margin_is_said_to(chain):
     assert (both.verdict == "negligible") == (set(each) == {"negligible"})
 
 
+def test_symmetric_sees_what_only_the_other_way_shows(chain):
+    """even = x² + noise: x tells the mean of even, which tells nothing of the mean of x."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=N_ROWS)
+    even = x**2 + rng.normal(size=N_ROWS)
+    one_way, other = (asked(*pair, learner="splines") for pair in ((x, even), (even, x)))
+    assert one_way.p_value < 0.001 < 0.05 < other.p_value
+    both = [asked(*pair, learner="splines", symmetric=True) for pair in ((x, even), (even, x))]
+    assert both[0].p_value == pytest.approx(both[1].p_value, rel=1e-9)
+    assert both[0].p_value == pytest.approx(2 * one_way.p_value, rel=1e-9)
+    assert [len(found.results) for found in both] == [2, 2]
+    assert {found.verdict for found in both} == {"matters"}
+
+
+def test_symmetric_takes_classes_and_several_columns(chain):
+    found = asked(chain, ["x", "z2"], "kind", given=["z1"], symmetric=True)
+    one_way = asked(chain, ["x", "z2"], "kind", given=["z1"])
+    other = asked(chain, "kind", ["x", "z2"], given=["z1"])
+    assert found.p_value == min(1, 2 * min(one_way.p_value, other.p_value))
+    assert (found.x, found.y, len(found.results)) == (("x", "z2"), ("kind",), 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"margin": 0.1}, "margin is of y alone"),
+        ({"loss": "absolute"}, "loss is of y alone"),
+        ({"learner": covaria.Prefit(lambda table: table["x"])}, "A prefit model predicts y, not x"),
+        ({"symmetric": "yes"}, "symmetric='yes' must be True or False"),
+    ],
+)
+def test_what_is_of_y_alone_cannot_be_asked_both_ways(chain, options, said):
+    with pytest.raises(InputError, match=said):
+        asked(chain, "x", "y", given=["z1"], **{"symmetric": True, **options})
+
+
 def test_dates_of_an_index_are_a_column(chain):
     days = pd.date_range("2024-01-01", periods=N_ROWS)
     by_index, by_hand = (asked(x, chain["y"]) for x in (days, pd.Series(days)))

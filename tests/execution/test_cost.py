@@ -47,13 +47,26 @@ def test_a_table_of_one_feature_fits_nothing_without_columns():
     assert result.cost["models"].sum() == Counting.fits == 5
 
 
-@pytest.mark.parametrize("learner", ["linear", "boosting", "auto"])
-def test_seconds_add_up_to_the_clock(learner):
-    covaria.assess(X, y, learner=learner)  # compiles
+WAYS = [
+    {"learner": "linear"},
+    {"learner": "boosting"},
+    {"learner": "auto"},
+    {"learner": "linear", "margin": 0.01, "effect": "plm"},
+    {"learner": "linear", "groups": "auto", "repeats": 2},
+    {"learner": "linear", "methods": ["gcm", "knockoffs", "lasso", "cpi"]},
+    {"learner": "linear", "event": y > 0},
+    {"learner": "linear", "paper": True},
+]
+
+
+@pytest.mark.parametrize("options", WAYS, ids=lambda way: " ".join(way))
+def test_seconds_add_up_to_the_clock(options):
+    target = np.abs(y) + 0.1 if "event" in options else y
+    covaria.assess(X, target, **options)  # compiles
     shares = []
     for _ in range(5):  # another's turn at the processor may fall between two stages
         start = time.perf_counter()
-        result = covaria.assess(X, y, learner=learner)
+        result = covaria.assess(X, target, **options)
         shares.append(result.cost["seconds"].sum() / (time.perf_counter() - start))
     assert 0.95 <= np.median(shares) <= 1.001
 

@@ -179,3 +179,26 @@ def test_a_one_sided_interval_has_a_bound_for_its_other_end():
     assert (low[0], high[0]) == pytest.approx((1 - 1.6448536, 5))
     low, high = interval(np.ones(1), np.ones(1), "less", 0.95, bounds=bounds)
     assert (low[0], high[0]) == pytest.approx((-5, 1 + 1.6448536))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_interval_of_a_slope_holds_0_just_where_gcm_finds_nothing(seed):
+    # A rare flag's p-value is permuted; its slope's interval, which is not, left 0 out.
+    rng = np.random.default_rng([seed, 9])
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    X["flag"] = rng.random(60) < 0.1
+    y = X["a"] + rng.standard_t(3, size=60)
+    table = assess(X, y, learner="linear", methods="gcm", effect="plm", check=False).table
+    leaves_out = (table["effect_low"] > 0) | (table["effect_high"] < 0)
+    assert leaves_out.tolist() == (table["p_value"] < 0.05).tolist()
+    assert table["effect"].between(table["effect_low"], table["effect_high"]).all()
+
+
+def test_no_correlation_of_several_columns_is_above_1():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "c"])
+    y = 3 * X["a"] + 3 * X["b"] + 0.1 * rng.normal(size=40)
+    groups = {"both": ["a", "b"]}
+    row = assess(X, y, learner="linear", methods="gcm", groups=groups, check=False).table.iloc[0]
+    assert row["feature"] == "both"
+    assert 0 < row["effect_low"] < row["effect"] <= row["effect_high"] <= 1

@@ -1,7 +1,7 @@
 """A learner is one class in LEARNERS, as CONTRIBUTING.md says: everything else finds it there."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -10,16 +10,29 @@ from typer.testing import CliRunner
 
 import covaria
 from covaria.cli.app import app
+from covaria.execution.cost import Ledger
+from covaria.execution.executors import Serial
 from covaria.learners import LEARNERS, Learner, get_learner
 from covaria.learners.estimators import as_targets
+from covaria.nuisance import fit
 from covaria.report.words import snippet
 
 
-class HalvesModel:
-    """The mean of the target on either side of each column's median, averaged over columns."""
+class Cutting(Serial):
+    """An executor that cuts plans as one of several workers does, and runs all of it here."""
 
-    def __init__(self, *, n_classes=0):
-        self.n_classes = n_classes
+    def is_awake(self, *, wanted):
+        return True
+
+
+class HalvesModel:
+    """The mean of the target on either side of a column's median, averaged over some columns.
+
+    They are those whose two means differ most, so many as the setting says.
+    """
+
+    def __init__(self, *, columns, n_classes=0):
+        self.columns, self.n_classes = columns, n_classes
 
     def fit(self, X, y, weights=None):
         w = np.ones(len(X)) if weights is None else weights
@@ -28,6 +41,9 @@ class HalvesModel:
         sides = [w[:, None] * side for side in (~above, above)]
         self.means_ = [side.T @ targets / np.maximum(side.sum(axis=0), 1e-9)[:, None]
                        for side in sides]  # fmt: skip
+        apart = np.abs(self.means_[1] - self.means_[0]).sum(axis=1)
+        best = np.argsort(-apart, kind="stable")[: self.columns]
+        self.used_ = np.isin(np.arange(X.shape[1]), best)
         return self
 
     def _above(self, X):
@@ -35,7 +51,7 @@ class HalvesModel:
 
     def predict(self, X):
         above = self._above(X)[:, :, None]
-        found = np.where(above, self.means_[1], self.means_[0]).mean(axis=1)
+        found = np.where(above, self.means_[1], self.means_[0])[:, self.used_].mean(axis=1)
         return found / found.sum(axis=1, keepdims=True) if self.n_classes else found[:, 0]
 
 
@@ -45,10 +61,11 @@ class Halves(Learner):
 
     name: ClassVar[str] = "halves"
     about: ClassVar[str] = "means of halves"
+    says_used: ClassVar[bool] = True
     columns: int = 1
 
     def model(self, fit):
-        return HalvesModel(n_classes=fit.n_classes)
+        return HalvesModel(columns=self.columns, n_classes=fit.n_classes)
 
 
 @pytest.fixture
@@ -73,10 +90,29 @@ def test_every_method_that_takes_any_learner_takes_it(throwaway, table, classes)
     X, y = table
     y = np.digitize(y, [0.0, 1.0][: classes - 1]).astype(str) if classes else y
     methods = "gcm,pcm,loco,dropout,permutation"
-    result = covaria.assess(X, y, learner="halves", methods=methods, splits=3)
+    result = covaria.assess(X, y, learner="halves(columns=3)", methods=methods, splits=3)
     assert set(result.table["status"]) == {"ok"}
     assert "x0" in result.selected["gcm"]
-    assert set(result.quality["learner"]) == {"Halves(columns=1)"}
+    assert set(result.quality["learner"]) == {"Halves(columns=3)"}
+
+
+def test_its_setting_reaches_the_model(throwaway, table):
+    one, two = (
+        covaria.assess(*table, learner=f"halves(columns={columns})", methods="gcm", check=False)
+        for columns in (1, 2)
+    )
+    assert not np.allclose(one.residuals["y_given_rest"], two.residuals["y_given_rest"])
+
+
+def test_as_many_models_are_fitted_whole_as_in_parts(monkeypatch, table):
+    """Two of three columns are not used, so that models without them are spared in both."""
+    monkeypatch.setattr(fit, "_stays", lambda *_: False)
+    plan = covaria.prepare(*table, learner=Halves(), methods="loco", splits=3).plan(0)
+    ledgers = [Ledger(), Ledger()]
+    for ledger, executor in zip(ledgers, (None, Cutting(n_workers=2)), strict=True):
+        list(fit.run_plan(replace(plan, ledger=ledger, executor=executor)))
+    # In each fold one model on all columns, and one without the column that it used.
+    assert [ledger.models for ledger in ledgers] == [6, 6]
 
 
 def test_it_is_stored_and_repeated(throwaway, table, tmp_path):

@@ -1,10 +1,13 @@
 """PCM's formula, on residuals that are drawn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from by_hand import drawn, further, influence, weights_of
-from covaria.methods.pcm import factors, pcm, unexplained
+from covaria.methods.pcm import factors, pcm, reach, unexplained
+from covaria.nuisance.policy import POLICY
 
 RNG = np.random.default_rng(0)
 
@@ -58,3 +61,49 @@ def test_what_a_feature_could_explain_is_the_mean_square_of_what_is_left_of_y():
     three = drawn(n_classes=3)
     expected = np.einsum("ijc,ijc->j", of_all(three.y_given_rest), of_all(three.y_given_rest)) / 80
     assert np.allclose(unexplained(three), expected)
+
+
+@pytest.mark.parametrize("n_classes", [0, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_both_regressions_may_miss_is_taken_off_the_mean(n_classes, weighted):
+    unlearned = np.array([[0.5, 0.2], [0.4, 0.1], [0.3, 0.3]])
+    may_miss = np.array([True, True, False])
+    rows = {"n_classes": n_classes, "weighted": weighted}
+    plain = drawn(**rows)
+    halves = tuple(_larger(plain, times) for times in (1.1, 1.3))
+    residuals = drawn(**rows, halves=halves, unlearned=unlearned, may_miss=may_miss)
+    w, f = weights_of(plain), plain.f_given_rest.reshape(80, 3, -1)
+    y = plain.y_given_rest[:, :, None] if n_classes == 0 else of_all(plain.y_given_rest)
+    size, of_y = (np.average((part**2).sum(axis=2), axis=0, weights=w) for part in (f, y))
+    gap = POLICY.still_missed * ((1.1**2 + 1.3**2) / 2 - 1)
+    missed = np.sqrt(gap * unlearned[:, 1]) * may_miss * np.sqrt(size * of_y)
+    assert np.allclose(pcm(residuals, RNG), influence(plain, products(plain)) - missed)
+
+
+def test_of_functions_beside_a_line_as_much_may_be_missed_as_of_the_feature_itself():
+    unlearned = np.array([[0.5, 0.2], [0.4, 0.1], [0.3, 0.3]])
+    may_miss, by_line = np.array([True, True, False]), np.array([True, False, False])
+    halves = (drawn(), drawn())
+    residuals = drawn(halves=halves, unlearned=unlearned, may_miss=may_miss, by_line=by_line)
+    assert residuals.missed_of_functions == pytest.approx([np.sqrt(0.5 * 0.2), 0, 0])
+
+
+def _larger(residuals, times):
+    arrays = {**residuals.arrays, "f_given_rest": times * residuals.f_given_rest}
+    return replace(residuals, arrays=arrays)
+
+
+def test_parts_of_held_out_rows_that_learn_from_each_other_count_twice_too():
+    one = drawn()
+    parts = replace(one, arrays={**one.arrays, "spread_given_rest": np.zeros((80, 3))})
+    assert np.allclose(pcm(parts, RNG), further(products(one), np.sqrt(2)))
+    given = replace(parts, n_folds=5, is_given=True)
+    assert np.allclose(pcm(given, RNG), products(one))
+
+
+def test_the_estimate_varies_more_with_an_effect_as_the_function_has_its_size_from_rows():
+    assert reach(drawn(n_folds=5)) == reach(drawn(n_folds=2)) == np.sqrt(2)
+    assert reach(drawn(n_folds=1, n_train=160)) == np.sqrt(1.5)
+    assert reach(drawn(n_folds=1, n_train=40)) == np.sqrt(3)
+    assert reach(drawn(n_folds=1, n_train=0)) == 9  # of its own 80 rows
+    assert reach(drawn(n_folds=1, n_train=40, is_given=True)) == 1

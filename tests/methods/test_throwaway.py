@@ -1,7 +1,9 @@
 """A method is one entry in METHODS: everything else finds it there."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -76,6 +78,15 @@ def test_studies_take_it(throwaway, tmp_path):
     }
     found = covaria.run_study(study, store=tmp_path / "s.sqlite")
     assert set(found.table["method"]) == {"half"}
+
+
+def test_the_docs_list_every_page_of_a_method_and_miss_its_own(throwaway):
+    # `tests/test_docs.py::test_every_method_has_a_page` is this for the methods there are.
+    docs = Path(__file__).parents[2] / "docs"
+    written = {page.stem for page in (docs / "methods").glob("*.md")}
+    assert set(METHODS) - written == {"half", "gcm+pcm"}
+    listed = re.findall(r"^```{toctree}\n(.*?)^```", (docs / "index.md").read_text(), re.S | re.M)
+    assert any(":glob:" in one and "methods/*" in one for one in listed)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from covaria import assess
-from covaria.nuisance.attenuation import attenuation
+from covaria.nuisance.attenuation import attenuation, shortfall
 
 N_ROWS = 200_000
 
@@ -42,6 +42,47 @@ def test_rows_count_by_their_weight():
     weighted = attenuation(pairs[0], pairs[1:], weights)
     assert weighted > 0
     assert weighted == pytest.approx(attenuation(repeated[0], repeated[1:], np.ones(len(often))))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_residuals_made_small_by_chance_fall_short_of_plainer_ones_that_err_no_more(sign):
+    # Errors of 5% that make what is left 5% smaller: Cov(ξ̂, ξ) = Var(ξ̂) = .95, so r̂ = √.95 r.
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=(2, N_ROWS))
+    y += 3 * sign * x
+    noise = rng.normal(size=N_ROWS)
+    error = -0.05 * x + np.sqrt(0.05 - 0.05**2) * noise  # Var(x + error) = .95
+    found, plainer = (x + error, y), (x, y)
+    own, other = (np.corrcoef(*pair)[0, 1] for pair in (found, plainer))
+    few = slice(0, 300)  # the plainer residuals are larger, by less than two standard errors
+    assert shortfall(found, plainer, np.ones(N_ROWS)) == 0  # but not in so many rows
+    assert abs(other - own) == pytest.approx(0.024, abs=0.002)
+    short = shortfall(*([one[few] for one in pair] for pair in (found, plainer)), np.ones(300))
+    own, other = (_correlation(*(one[few] for one in pair)) for pair in (found, plainer))
+    assert short == pytest.approx(abs(other - own))
+    assert short > 0.01
+
+
+def test_plainer_residuals_of_a_smaller_correlation_take_nothing_off():
+    rng = np.random.default_rng(5)
+    x, error = rng.normal(size=(2, 200))
+    assert shortfall((x, x + 0.1 * error), (x, x + 0.2 * error), np.ones(200)) == 0
+
+
+def _correlation(x, y):
+    return x @ y / np.sqrt((x @ x) * (y @ y))
+
+
+def test_an_interval_beside_a_learner_that_was_chosen_by_chance_holds_the_truth():
+    # A kernel was chosen for x, which is a line in a: the interval was [.889, .935].
+    name, run, n = b"slope 3", 30041, 500
+    rng = np.random.default_rng([run, n, *name])
+    X = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"])
+    X["x"] = 0.5 * X["a"] + rng.normal(size=n)
+    y = X["a"] + 3 * X["x"] + rng.normal(size=n)
+    row = assess(X, y, methods="gcm", features=["x"], seed=run, check=False).table.iloc[0]
+    assert row["effect_low"] <= 3 / np.sqrt(10) <= row["effect_high"]
+    assert row["effect_high"] < 0.96
 
 
 def test_an_interval_beside_a_poor_learner_of_the_feature_holds_the_truth():

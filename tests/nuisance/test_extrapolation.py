@@ -9,13 +9,15 @@ import covaria
 from covaria.assessment import prepare
 from covaria.errors import InputError
 from covaria.execution.cost import Ledger
-from covaria.learners import Boosting
+from covaria.learners import Boosting, Linear, Mean
 from covaria.nuisance.extrapolation import (
     PRODUCT,
+    beside_a_line,
     fitted_once,
     halves_of,
 )
 from covaria.nuisance.fit import by_task, run_plan
+from covaria.nuisance.plan import Choices
 from covaria.nuisance.policy import POLICY
 from covaria.nuisance.residuals import fit_residuals, gather
 
@@ -44,7 +46,7 @@ def test_what_both_regressions_may_miss_is_taken_off_the_mean(residuals):
             left, *halves = (getattr(one, name)[:, j] for one in (residuals, *residuals.halves))
             larger, apart = np.mean([half**2 for half in halves]), halves[0] - halves[1]
             gap, noise = larger / np.mean(left**2) - 1, np.mean(apart**2) / 4 / np.mean(left**2)
-            gaps.append(np.clip(max(gap, POLICY.as_noise * noise), 0, 1))
+            gaps.append(np.clip(POLICY.still_missed * max(gap, noise), 0, 1))
             size *= np.sqrt(np.mean(left**2))
         missed[j] = np.sqrt(gaps[0] * gaps[1]) * size * residuals.may_miss[j]
     assert missed[0] > 0
@@ -145,3 +147,17 @@ def test_what_halves_predict_is_what_models_of_their_rows_predict():
         alone = by_task(half, run_plan(half))
         for task, outcome in zip(half.tasks, outcomes, strict=True):
             np.testing.assert_allclose(outcome.prediction, alone[task].prediction, atol=1e-12)
+
+
+def test_a_line_beside_a_curve_may_miss_the_same_only_while_the_curve_is_far_from_learned():
+    plan = prepare(*waves(), check=False).plan(0)
+    line, curve, mean = (((one, 1.0),) for one in (Linear(), Boosting(trees=100), Mean()))
+    for x, y, expected in (
+        (line, curve, True), (curve, line, True), (line, line, False),
+        (curve, curve, False), (mean, curve, False), (curve, mean, False),
+    ):  # fmt: skip
+        each = dict.fromkeys(range(3), x)
+        choices = Choices([y] * 5, [each] * 5, [each] * 5, [{}] * 5)
+        assert (beside_a_line(replace(plan, choices=choices), 3) == expected).all()
+    off = replace(plan, choices=choices, extrapolate=False)
+    assert not beside_a_line(off, 3).any()

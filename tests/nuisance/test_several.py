@@ -44,6 +44,28 @@ def test_names_arrays_and_frames_of_targets_are_alike_and_units_do_not_matter(le
     assert np.allclose(by_name.table["p_value"], by_array.table["p_value"])
 
 
+@pytest.mark.parametrize("learner", ["linear", "splines"])
+def test_pcm_is_that_of_the_target_that_says_most_counted_once_for_each(learner):
+    even = Y.assign(u=X["a"] ** 2 + rng.normal(size=200))
+    both = assess(X, even, learner=learner, methods="gcm,pcm,gcm+pcm").table
+    ones = [assess(X, even[name], learner=learner, methods="pcm").table["p_value"] for name in even]
+    wanted = 2 * np.min(ones, axis=0)
+    own = both[both["method"] == "pcm"]["p_value"].to_numpy()
+    found = wanted < 0.45
+    assert found.any()
+    np.testing.assert_allclose(own[found], wanted[found], rtol=1e-6)
+    assert (own[~found] > 0.45).all()
+    assert (both[both["method"] == "gcm+pcm"]["p_value"].to_numpy() <= 2 * own + 1e-12).all()
+
+
+def test_clusters_count_in_pcm_of_several_targets():
+    clusters = np.repeat(range(40), 5)
+    asked = {"learner": "linear", "methods": "pcm", "clusters": clusters}
+    both = assess(X, Y, **asked).table["p_value"]
+    ones = [assess(X, Y[name], **asked).table["p_value"] for name in Y]
+    np.testing.assert_allclose(both[:2], 2 * np.min(ones, axis=0)[:2], rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -51,8 +73,6 @@ def test_names_arrays_and_frames_of_targets_are_alike_and_units_do_not_matter(le
         ({"effect": "plm"}, "effect is of one target"),
         ({"loss": "absolute"}, "loss is of one target"),
         ({"methods": "gcm,lasso"}, "lasso is of one target"),
-        ({"methods": "gcm,pcm"}, "pcm is of one target"),
-        ({"methods": "gcm,pcm,gcm+pcm"}, "pcm is of one target"),
     ],
 )
 def test_what_is_of_one_target_alone_is_one_sentence(asked, said):

@@ -156,7 +156,10 @@ def test_copies_of_a_feature_are_told_to_be_grouped():
     assert collinear_groups(result) == [["a", "copy of a"]]
     assert "'a', 'copy of a' together matter" in summarize(result)["answer"]
     assert not any("test them as one" in alert for alert in all_alerts(result))
+    assert [row["features"] for row in summarize(result)["sets"]] == [["a", "copy of a"]]
+    assert "Features tested together" in page_of(result)
     single = replace(result, groups=result.groups[:0])
+    assert "Features tested together" not in page_of(single)
     assert any("test them as one" in alert for alert in all_alerts(single))
 
 
@@ -166,7 +169,7 @@ def test_heavy_tails_unused_features_and_few_rows_are_told():
     X.loc[0, "tail"] = 30.0
     result = assess(X, X["tail"] + rng.normal(size=80), learner="linear", alpha=0.5)
     told = " ".join(all_alerts(result))
-    assert "Only 80 rows" in told
+    assert "only 80 rows" in told
     assert "Heavy tails: a hundredth of the rows makes most of the spread of 'tail'" in told
     unused = result.table.assign(status="unused")
     assert "never used 'tail', 'b', 'c'" in " ".join(all_alerts(replace(result, table=unused)))
@@ -247,7 +250,7 @@ def test_many_classes_and_missing_leftovers_have_a_page(table):
     assert "<path" in page_of(classes)
     gains = assess(table, "price", learner="linear", methods=["loco"])
     assert residual_pair(gains, 0) is None
-    assert "No leftovers to draw" in page_of(gains)
+    assert "No residuals to draw" in page_of(gains)
 
 
 def test_repeats_have_a_page(table):

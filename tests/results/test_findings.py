@@ -98,7 +98,16 @@ def test_a_table_whose_folds_are_given_does_not_hang_on_a_seed():
 
 def test_verdicts_in_doubt_are_read_first_and_cleaning_last():
     kinds = ["codes", "note", "collinear", "poor_regression", "identifier", "few_rows"]
-    found = ranked([Finding(kind, "", None, kind) for kind in kinds])
+    found = ranked([Finding(kind, "", None, kind) for kind in kinds], matter=())
     assert [one.kind for one in found] == [
         "poor_regression", "few_rows", "collinear", "codes", "note", "identifier",
+    ]  # fmt: skip
+
+
+def test_a_warning_of_a_feature_that_was_not_found_comes_after_what_was():
+    said = [("poor_regression", "useless"), ("determined", "b"), ("unstable", "c"),
+            ("few_rows", "found")]  # fmt: skip
+    found = ranked([Finding(kind, name, None, kind) for kind, name in said], matter={"found"})
+    assert [one.kind for one in found] == [
+        "few_rows", "unstable", "poor_regression", "determined",
     ]  # fmt: skip

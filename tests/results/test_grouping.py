@@ -67,6 +67,9 @@ def test_the_usual_answer_names_the_set_at_little_cost(diabetes):
     assert single.groups["p_adjusted"][0] < 1e-12
     assert asked["features"] == single.groups["features"][0]
     assert single.headline.startswith("'s1', 's2', 's3', 's4', 's5' together matter (p = ")
+    told = [one.text for one in single.findings if one.kind == "determined"]
+    assert told
+    assert not any("group them" in text for text in told)  # they were
     models = single.cost.groupby("purpose")["models"].sum()
     assert 0 < models["sets of features"] < models.sum() / 4
 

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import covaria
+from covaria.assessment import defaults
 from covaria.learners import Auto, Boosting, Estimator, Linear, SingleIndex
 from covaria.report.words import snippet
 from covaria.results.settings import Unstored
@@ -20,6 +21,7 @@ X, y = covaria.draw("linear", n_rows=120, seed=0)
 y = y - y.min()  # which may be a time
 X = X.iloc[:, :4]
 FOLDS = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
+GIVEN = {name: np.zeros(120) for name in ("x1", "x2")}  # as if the others told nothing
 FOREST = RandomForestRegressor(n_estimators=5, random_state=0)
 ASKED = {
     "defaults": {"learner": "linear"},
@@ -54,12 +56,29 @@ ASKED = {
     "scorer": {"loss": "neg_mean_absolute_error", "methods": "loco"},
     "quantile": {"loss": "pinball(0.8)", "methods": "gcm"},
     "event": {"event": (rng.random(120) < 0.7) * 1},
+    "features": {"features": ["x1", "x3"]},
+    "found groups": {"groups": "auto"},
+    "rows left out": {"missing_target": "drop"},
+    "extrapolated": {"extrapolate": True},
+    "coefficients": {"effect": "plm", "margin": 0.05},
+    "own draws": {"learner": "boosting(trees=20)", "shared_randomness": False},
+    "predictions": {"predictions": {"y|rest": GIVEN, "x|rest": GIVEN}},
     "own loss": {"loss": lambda y, p: abs(y - p), "methods": "loco"},
 }  # fmt: skip
 
 
 def run(**asked):
-    return covaria.assess(X, y, **{"learner": "linear", **asked})
+    learner = {} if "predictions" in asked else {"learner": "linear"}
+    return (
+        covaria.assess(X, y, **learner, **asked)
+        if "learner" not in asked
+        else (covaria.assess(X, y, **asked))
+    )
+
+
+def test_every_option_is_among_them():
+    # A sample of rows is drawn from a table with its target in it; see the test of it below.
+    assert {name for asked in ASKED.values() for name in asked} | {"rows"} == set(defaults())
 
 
 @cache
@@ -108,3 +127,22 @@ def test_what_a_file_cannot_keep_is_one_sentence_when_asked_for_again(tmp_path):
 
 def test_a_snippet_says_what_differs_from_the_defaults_and_the_seed():
     assert snippet(run()) == "covaria.assess(X, y, learner='linear', seed=0)"
+
+
+def test_a_sample_a_formula_and_a_prefit_model_are_repeated_too():
+    frame = X.assign(y=y)
+    sampled = covaria.assess(frame, "y", learner="linear", rows=80, seed=3)
+    assert numbers(covaria.assess(frame, "y", **sampled.settings)) == numbers(sampled)
+    again = eval(snippet(sampled), {"covaria": covaria, "X": frame, "y": "y"})
+    assert numbers(again) == numbers(sampled)
+
+    by_formula = covaria.assess("y ~ x1 + x2 | x3", frame, learner="linear")
+    again = eval(snippet(by_formula), {"covaria": covaria, "frame": frame})
+    assert numbers(again) == numbers(by_formula)
+
+    model = FOREST.fit(X, y)
+    prefit = covaria.assess(X, y, learner=covaria.Prefit(model))
+    names = {"covaria": covaria, "X": X, "y": y, "model": model}
+    *imports, call = snippet(prefit).splitlines()
+    exec("\n".join(imports), names)
+    assert numbers(eval(call, names)) == numbers(prefit)

@@ -314,3 +314,56 @@ def test_several_targets_have_several_errors(table):
     X, y = table
     with pytest.raises(InputError, match="the error of one target"):
         refit(X, np.column_stack([y, y**2]), learner="linear", methods="gcm")
+
+
+def test_lines_count_folds_from_one_and_draws_are_told_apart_in_words(table):
+    one = refit(*table, learners="linear", methods="gcm", paper=True, folds=3)
+    two = refit(*table, learners="linear", methods="gcm", paper=True, folds=3, seeds=2)
+    for found, seeds in ((one, 1), (two, 2)):
+        assert sorted(found.errors["fold"].unique()) == [1, 2, 3]
+        assert len(found.errors) == 2 * 3 * seeds  # by gcm, and on everything
+    assert "1 draw of them" in str(one)
+    assert "mostly" not in str(one)
+    assert "2 draws of them" in str(two)
+    assert "mostly" in str(two)
+
+
+def test_a_feature_wavers_where_some_parts_select_it_and_others_do_not(table):
+    found = refit(*table, learners="linear", methods="gcm", paper=True)
+    own = found.frequencies
+    between = (own["frequency"] > 0) & (own["frequency"] < 1)
+    assert between.any()
+    assert not between.all()
+    assert (own["wavering"] > 0).tolist() == between.tolist()
+    counted = found.draws.loc[found.draws["method"] == "gcm", "wavering"].tolist()
+    assert counted == [between.sum()]
+
+
+def test_stable_features_stand_by_learner_and_method_in_the_order_asked_for(table):
+    found = refit(*table, learners=["splines", "linear"], methods="loco,gcm", paper=True)
+    assert list(found.stable) == list(dict.fromkeys(found.frequencies["learner"]))
+    assert all(list(own) == ["loco", "gcm"] for own in found.stable.values())
+    assert {"e"} <= set(found.stable[list(found.stable)[1]]["gcm"])
+
+
+def test_progress_counts_the_parts_of_all_draws(table):
+    seen = []
+    refit(*table, learners="linear", methods="gcm", paper=True, folds=2, seeds=2,
+          progress=lambda *at: seen.append(at))  # fmt: skip
+    assert seen[-1] == (4, 4)
+    assert [at for at, _ in seen] == sorted(at for at, _ in seen)
+
+
+def test_a_learner_that_fails_when_refitted_is_told_in_a_sentence(table):
+    from sklearn.neighbors import KNeighborsRegressor
+
+    from covaria.learners import get_learner
+    from covaria.tables.dataset import Dataset
+
+    data, rows = Dataset.from_table(*table), np.arange(90)
+    fold = (rows[:60], rows[60:])
+    hungry = get_learner(KNeighborsRegressor(n_neighbors=80))
+    with pytest.raises(InputError, match="could not be refitted"):
+        held_out_error(data, hungry, np.ones(5, dtype=bool), fold, 0)
+    none = held_out_error(data, hungry, np.zeros(5, dtype=bool), fold, 0)
+    assert none == pytest.approx(np.mean((table[1][60:] - table[1][:60].mean()) ** 2))

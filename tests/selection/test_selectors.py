@@ -389,3 +389,36 @@ def test_covaria_is_imported_without_scikit_learn():
 
     code = "import covaria, sys; sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.fixture
+def plain_table():
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame(rng.normal(size=(80, 4)), columns=list("abcd"))
+    return X, X["b"] * 2 + rng.normal(size=80)
+
+
+def test_weights_that_are_all_zero_and_unknown_options_are_told(plain_table):
+    with pytest.raises(InputError, match="sample_weight is zero in every row"):
+        Selector(learner="linear").fit(*plain_table, sample_weight=np.zeros(80))
+    with pytest.raises(InputError, match="no option 'validty'"):
+        Selector(learner="linear", options={"validty": "zipper"}).fit(*plain_table)
+
+
+def test_columns_that_are_not_asked_for_have_no_score(plain_table):
+    selector = Selector("gcm", learner="linear", features=["b", "d"]).fit(*plain_table)
+    assert selector.support_[[0, 1, 2]].tolist() == [False, True, False]
+    assert np.isnan(selector.scores_).tolist() == [True, False, True, False]
+    table = selector.result_.table.set_index("feature")
+    assert selector.scores_[1] == table.loc["b", "statistic"]
+    assert selector.scores_[3] == table.loc["d", "statistic"]
+
+
+def test_in_sample_the_default_is_gcm_alone_and_else_the_verdict_of_both(plain_table):
+    inside = StabilitySelector(learner="linear", paper=True, folds=2).fit(*plain_table)
+    assert set(inside.result_.table["method"]) == {"gcm"}
+    none = Selector(learner="linear", splits="none").fit(*plain_table)
+    assert none.result_.methods == ["gcm"]
+    both = StabilitySelector(learner="linear", folds=2).fit(*plain_table)
+    last = both.result_.table[both.result_.table["method"] == "gcm+pcm"]
+    assert both.scores_.tolist() == last["frequency"].tolist()

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
+import covaria
 from covaria import assess
 from covaria.assessment import prepare
 from covaria.inference.resampling import Shuffles, product_factor
@@ -155,6 +156,25 @@ def test_two_categories_of_many_levels_are_both_adjusted_for():
         X["shop"], X["hour"] = [f"s{k}" for k in shop], [f"h{k}" for k in hour]
         p.append(p_of_x(X, effect + rng.normal(size=800), seed))
     assert np.mean(np.array(p) < 0.05) <= 0.27  # five of fifteen come once in 1,600
+
+
+def test_residuals_beside_two_categories_have_no_means_left_within_the_levels_of_either():
+    # Means of x by shop stand in for shops, and hold the slots that a shop's rows share: the
+    # residuals went with slots less than by chance, and were left as they were.
+    rng = np.random.default_rng(0)
+    shop, slot = rng.integers(60, size=1000), rng.integers(40, size=1000)
+    effect = rng.normal(size=60)[shop] + rng.normal(size=40)[slot]
+    X = pd.DataFrame({"x": effect + rng.normal(size=1000), "shop": shop, "slot": slot})
+    X = X.astype({"shop": str, "slot": str})
+    X["shop"], X["slot"] = "shop " + X["shop"], "slot " + X["slot"]
+    y = effect + rng.normal(size=1000)
+    job = covaria.prepare(X, y, learner="linear", methods="gcm", features=["x"], check=False)
+    residuals = covaria.fit_residuals(job.plan(0))
+    (own,) = residuals.data.features[0].tested
+    for left in (residuals.x_given_rest[:, own], residuals.y_given_rest[:, 0]):
+        for code in (shop, slot):
+            means = np.bincount(code, left) / np.bincount(code)
+            assert np.abs(means).max() < 1e-6
 
 
 def test_the_papers_mode_leaves_the_levels_as_they_were():

@@ -47,12 +47,12 @@ class Asked:
         """Return a table of numbers, of which some columns hold the codes of classes."""
         import pandas as pd
 
-        check_question(options)
+        options = _of_search(options)
         frame = data if isinstance(data, pd.DataFrame) else pd.DataFrame(np.asarray(data))
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
         for at in classes:
             frame[frame.columns[at]] = frame.iloc[:, at].map("class {}".format)
-        return cls(frame, WITHOUT_CHECKS | options)
+        return cls(frame, options)
 
     def __call__(self, x: str, y: str, given: Sequence[str]) -> Independence:
         """Return the answer, whichever of the two comes first."""
@@ -64,6 +64,13 @@ class Asked:
         return self.known[key]
 
 
+def _of_search(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a search: no diagnostics, and no column is the outcome of another."""
+    check_question({name: one for name, one in options.items() if name != "symmetric"})
+    is_gcm = options.get("methods") in ("gcm", ["gcm"], ("gcm",))  # the same both ways
+    return WITHOUT_CHECKS | {"symmetric": not is_gcm} | options
+
+
 def causal_learn(name: str = NAME, *, classes: Collection[int] = (), **options: Any) -> str:
     """Return the name by which causal-learn knows the test from now on.
 
@@ -73,7 +80,7 @@ def causal_learn(name: str = NAME, *, classes: Collection[int] = (), **options: 
     cit = _imported("causallearn.utils.cit", "causal-learn")
     if not hasattr(cit, "register_ci_test"):
         raise InputError("This causal-learn takes no tests of others. Use 0.1.4 or later.")
-    check_question(options)
+    _of_search(options)
 
     class Test(cit.CIT_Base):  # type: ignore[misc, name-defined]
         """Whether two columns are independent given others, by their numbers."""
@@ -128,7 +135,7 @@ def tigramite(**options: Any) -> object:
     row counts by itself.
     """
     base = _imported("tigramite.independence_tests.independence_tests_base", "tigramite")
-    check_question(options)
+    asked = _of_search(options)
 
     class Test(base.CondIndTest):  # type: ignore[misc, name-defined]
         """Whether two variables are independent given others, row by row."""
@@ -146,7 +153,7 @@ def tigramite(**options: Any) -> object:
             found = independence_test(
                 *(_of(role, array, xyz, data_type) for role in (0, 1)),
                 given=_of(2, array, xyz, data_type),
-                **WITHOUT_CHECKS | {"clusters": range(array.shape[1])} | options,
+                **{"clusters": range(array.shape[1])} | asked,
             )
             self.p_value = found.p_value
             return found.effect

@@ -3,26 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from covaria.assessment.request import Request
 from covaria.errors import InputError, short
 from covaria.learners import Learner, Prefit, get_learner
-from covaria.methods import PREFIT_METHODS, AnyMethod, Chooser, get_methods
+from covaria.methods import PREFIT_METHODS, SEVERAL_METHODS, AnyMethod, Chooser, get_methods
 from covaria.nuisance.given import Elsewhere, Given
+from covaria.nuisance.splits import can_be_redrawn
 from covaria.results.options import Options
 from covaria.tables.dataset import Dataset
-from covaria.tables.formulas import Formula
+from covaria.tables.files import opened
+from covaria.tables.formulas import Formula, is_formula, read_formula
 from covaria.tables.layout import named_groups
 from covaria.tables.losses import Loss, Pinball
 from covaria.tables.reading import aligned
+from covaria.tables.sampling import at_hand
 
-# What tests several targets at once. Sums of PCM's products over targets rejected .12 of nulls.
-SEVERAL_METHODS = ("gcm", "loco")
 # Which predictions are of each feature; those of classes may be a frame as well.
 BY_FEATURE = ("predictions['y|rest']", "predictions['x|rest']")
 R = TypeVar("R", bound=Request)
+
+
+@dataclass(frozen=True)
+class AskedTable:
+    """A table that is at hand, with what a formula or a sample made of what was asked for."""
+
+    X: object
+    y: object
+    groups: Mapping[str, Sequence[str]] | None
+    features: Sequence[str] | None
+    formula: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def table_of(
+    X: object,
+    y: object,
+    groups: Mapping[str, Sequence[str]] | None,
+    features: Sequence[str] | None,
+    beside: Mapping[str, object],
+    *,
+    rows: int | None,
+    seed: object,
+    splits: object,
+    predictions: object,
+) -> AskedTable:
+    """Return the table of a file, a formula or a sample; `beside` are weights, clusters, events."""
+    formula, X, y = (X, y, None) if is_formula(X) else (None, X, y)
+    X, notes = opened(X)
+    X, said = at_hand(X, rows, seed)
+    if formula is not None:
+        asked_for = read_formula(str(formula), X, beside.values())
+        X, y, groups, features = _by_formula(asked_for, groups, features)
+    if said:
+        fixed = None if can_be_redrawn(splits) else splits
+        check_sampled(y=y, **beside, predictions=predictions, splits=fixed)
+    named = "" if formula is None else str(formula)
+    return AskedTable(X, y, groups, features, named, (*notes, *said))
 
 
 def read_methods(
@@ -63,7 +102,7 @@ def learners_of(learner: Learner, rule: Loss | None) -> tuple[Learner, Learner |
     return of_quantile(learner, rule.q)
 
 
-def by_formula(
+def _by_formula(
     formula: Formula, groups: Mapping[str, Sequence[str]] | None, features: Sequence[str] | None
 ) -> tuple[object, str, Mapping[str, Sequence[str]] | None, Sequence[str] | None]:
     """Return table, target, groups and features as a formula and the options say together."""

@@ -10,12 +10,11 @@ from functools import cache
 from typing import Any, cast
 
 from covaria.assessment.asked import (
-    by_formula,
-    check_sampled,
     in_order_of,
     is_default,
     learners_of,
     read_methods,
+    table_of,
     without_fits,
 )
 from covaria.assessment.pipeline import Job
@@ -26,16 +25,12 @@ from covaria.learners import get_learner
 from covaria.nuisance.given import Given
 from covaria.nuisance.memory import Memory
 from covaria.nuisance.plan import Progress
-from covaria.nuisance.splits import can_be_redrawn
 from covaria.options.checks import jobs, plain, plain_all, reporter, truth
 from covaria.options.familiar import knows_its_options
 from covaria.results.options import Options
 from covaria.results.result import Result
 from covaria.tables.dataset import Dataset, named_features
-from covaria.tables.files import opened
-from covaria.tables.formulas import is_formula, read_formula
 from covaria.tables.losses import read_loss
-from covaria.tables.sampling import at_hand
 
 # For runs whose diagnostics nobody would see: on parts of the rows, in pipelines and studies.
 WITHOUT_CHECKS: dict[str, Any] = {"check": False}
@@ -228,51 +223,39 @@ def prepare(
     **choices: Any,
 ) -> Job:
     """Return a run with everything checked, or raise a sentence that says what to mend."""
-    start = time.perf_counter()
-    asked = {"learner": learner, "methods": methods, "paper": paper, "groups": groups,
-             "features": plain_all(features), "sample_weight": sample_weight,
-             "clusters": clusters, "event": event, "task": task, "loss": loss,
-             "missing_target": missing_target, "rows": rows,
-             "predictions": predictions}  # fmt: skip
-    settings = {name: plain(value) for name, value in (defaults() | asked | choices).items()}
+    start, asked = time.perf_counter(), {n: v for n, v in locals().items() if n in _parameters()}
+    asked |= {"features": plain_all(features), **choices}
+    settings = {name: plain(value) for name, value in (defaults() | asked).items()}
     chosen_learner, paper, n_jobs = get_learner(learner), truth("paper", paper), jobs(n_jobs)
     wants = (chosen_learner.wants_frame(of_feature=of_feature) for of_feature in (False, True))
-    finds_groups = isinstance(groups, str) and groups == "auto"
-    named = None if finds_groups else cast("Mapping[str, Sequence[str]] | None", groups)
     rule = read_loss(loss)
     if event is not None and rule is not None:
         raise InputError("With event gains are those of the partial likelihood. Leave out loss.")
-    formula, X, y = (X, y, None) if is_formula(X) else (None, X, y)
-    X, notes = opened(X)
-    X, said = at_hand(X, rows, choices.get("seed", 0))
-    if formula is not None:
-        asked_for = read_formula(str(formula), X, (sample_weight, clusters, event))
-        X, y, named, features = by_formula(asked_for, named, features)
-    if said:
-        splits = choices.get("splits")
-        check_sampled(
-            y=y, sample_weight=sample_weight, clusters=clusters, event=event,
-            predictions=predictions, splits=None if can_be_redrawn(splits) else splits,
-        )  # fmt: skip
+    finds_groups = isinstance(groups, str) and groups == "auto"
+    named = None if finds_groups else cast("Mapping[str, Sequence[str]] | None", groups)
+    beside = {"sample_weight": sample_weight, "clusters": clusters, "event": event}
+    table = table_of(
+        X, y, named, features, beside,
+        rows=rows, seed=choices.get("seed", 0), splits=choices.get("splits"),
+        predictions=predictions,
+    )  # fmt: skip
     data = Dataset.from_table(
-        X, y, groups=named, sample_weight=sample_weight, clusters=clusters,
-        event=event, task=task,
+        table.X, table.y, groups=table.groups, **beside, task=task,
         copies=not paper,  # it counted them
         keep_frame=any(wants),
         missing_target=missing_target,
     )  # fmt: skip
     data = data if rule is None else data.with_loss(rule)
-    data = replace(data, notes=(*notes, *said, *data.notes))
-    options = Options(**choices)
-    if paper:
-        options = options.as_in_the_paper()
+    data = replace(data, notes=(*table.notes, *data.notes))
+    options = Options(**choices).as_in_the_paper() if paper else Options(**choices)
     chosen = read_methods(methods, chosen_learner, data, options, has_loss=rule is not None)
-    names = None if features is None else named_features(features, data, named)
+    names = table.features
+    names = None if names is None else named_features(names, data, table.groups)
     chosen_learner, of_y = learners_of(chosen_learner, rule if predictions is None else None)
     job = Job(data, chosen_learner, chosen, options, n_jobs, asked=names, finds_groups=finds_groups,
-              of_y=of_y, formula="" if formula is None else str(formula))  # fmt: skip
+              of_y=of_y, formula=table.formula)  # fmt: skip
     if predictions is not None:
-        given = Given.of(in_order_of(X, predictions), data)
+        given = Given.of(in_order_of(table.X, predictions), data)
         job = without_fits(job, given, of_default=is_default(methods))
     check(job)
     return replace(job, seconds=time.perf_counter() - start, settings=settings)

@@ -23,6 +23,7 @@ from covaria.nuisance.residuals import Residuals, fit_residuals
 from covaria.nuisance.several import fit_all
 from covaria.nuisance.splits import make_splits
 from covaria.options.checks import reporter
+from covaria.results.cautions import told_of_sets
 from covaria.results.choices import Chosen, select_without_test
 from covaria.results.conclusion import conclude
 from covaria.results.equivalence import with_negligible
@@ -94,13 +95,14 @@ class Job(Request):
                 left = leftover(plan, fitted[0]) if checked else None
             with ledger.stage("test and conclude"):
                 result = conclude(fitted, self.learner, self.methods, self.options, chosen, left)
-            if self.options.margin is not None:
-                result = with_negligible(result, self.options.margin)
+                if self.options.margin is not None:
+                    result = with_negligible(result, self.options.margin)
             if self.finds_groups or may_ask(self):
                 with ledger.stage("test groups"):
                     sets = Sets(self, plan, fitted[0], result)
                     groups = sets.tested_down() if self.finds_groups else sets.asked_once()
-                    result = replace(result, groups=groups)
+                    findings = told_of_sets(result.findings, groups)
+                    result = replace(result, groups=groups, findings=findings)
         about = replace(result.about, models=ledger.models, formula=self.formula)
         again = None
         if self.memory is not None and not self.memory.is_full:

@@ -4,13 +4,17 @@ The test is `assess` on the columns of x and given, of which x alone is tested: 
 statistic of its own. With y of several columns each is tested, and the smallest p-value is counted
 as often as there are columns (Bonferroni): x is independent of all of them at once only if it is of
 each, and the bound holds however they depend on each other.
+
+PCM looks for what x tells of the mean of y, and sees y = x² where y tells nothing of the mean of x.
+With `symmetric` both ways are asked, and the smaller p-value is counted twice.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import isfinite
 from typing import Any, cast
 
@@ -18,7 +22,8 @@ from covaria.assessment.asked import check_sampled
 from covaria.assessment.columns import Columns, of_arrays, of_formula, of_frame
 from covaria.assessment.front import assess
 from covaria.errors import InputError, did_you_mean, listed, plural, short
-from covaria.options.checks import between_0_and_1
+from covaria.learners import Prefit, get_learner
+from covaria.options.checks import between_0_and_1, truth
 from covaria.options.familiar import unknown_option
 from covaria.results.findings import Finding, texts
 from covaria.results.result import Line, Result, describe_effect, describe_p
@@ -133,6 +138,7 @@ def independence_test(
     task: str = "auto",
     alpha: float = 0.05,
     rows: int | None = None,
+    symmetric: bool = False,
     **options: Any,
 ) -> Independence:
     """Return whether x is independent of y given other columns, with a p-value.
@@ -156,6 +162,9 @@ def independence_test(
         The level of the verdict.
     rows
         After a frame or a path: test a random sample of so many rows.
+    symmetric
+        Whether to ask also what y tells of x: where neither is the outcome. The smaller p-value
+        counts twice then. GCM alone is the same both ways.
     options
         Of `assess`: learner, methods, splits, sample_weight, clusters, confidence, repeats, seed, …
         The default regresses with "auto" and combines GCM and PCM.
@@ -177,10 +186,53 @@ def independence_test(
     """
     check_question(options)
     columns, said = _columns(x, y, target, given, rows, options)
-    level = between_0_and_1("alpha", alpha)
-    asked = {"task": task, "alpha": level / len(columns.y), **_rows(columns, options)}
-    results = tuple(_assessed(columns, name, asked) for name in columns.y)
-    return _concluded(columns, results, level, said)
+    level, asked = between_0_and_1("alpha", alpha), _rows(columns, options)
+    ways = [(columns, task)]
+    if truth("symmetric", symmetric):
+        _check_symmetric(asked)
+        ways.append((replace(columns, x=columns.y, y=columns.x), "auto"))
+    tests = [
+        _Test(_assessed(one, name, {**asked, "task": kind, "alpha": level / n_tests}), n_tests)
+        for one, kind in ways
+        for n_tests in [len(ways) * len(one.y)]
+        for name in one.y
+    ]
+    return _concluded(columns, tests, level, said)
+
+
+@dataclass(frozen=True)
+class _Test:
+    """The test of one column of y, and how often its p-value counts."""
+
+    result: Result
+    count: int
+
+    @cached_property
+    def row(self) -> Line:
+        """Return the row of the combination, or of the first test; where there is none, refuse."""
+        rows = self.result.table.to_dict(orient="records")
+        tests = [row for row in rows if isfinite(float(row["p_value"]))]
+        if not tests:
+            method = self.result.methods[-1]
+            raise InputError(f"{method} has no p-value. Use a test, such as methods='gcm'.")
+        row = next((row for row in tests if row["method"] == self.result.verdict), tests[0])
+        return {str(name): value for name, value in row.items()}
+
+    @property
+    def p_value(self) -> float:
+        return min(1.0, self.count * float(self.row["p_value"]))
+
+
+def _check_symmetric(options: Mapping[str, object]) -> None:
+    """Raise where something is of y alone, so that x cannot take its place."""
+    for name in ("event", "loss", "effect", "margin", "missing_target"):
+        if options.get(name) is not None:
+            raise InputError(
+                f"symmetric asks what y tells of x as well, and {name} is of y alone. Leave out "
+                "one of the two."
+            )
+    if isinstance(get_learner(options.get("learner", "auto")), Prefit):
+        raise InputError("A prefit model predicts y, not x. Leave out symmetric.")
 
 
 def _columns(
@@ -243,12 +295,11 @@ def _assessed(columns: Columns, target: str, options: Mapping[str, Any]) -> Resu
 
 
 def _concluded(
-    columns: Columns, results: Sequence[Result], alpha: float, said: Sequence[str]
+    columns: Columns, tests: Sequence[_Test], alpha: float, said: Sequence[str]
 ) -> Independence:
-    """Return the answer of the column of y that says most."""
-    rows = [_decisive(result) for result in results]
-    best = min(range(len(rows)), key=lambda at: float(rows[at]["p_value"]))
-    row, result = rows[best], results[best]
+    """Return the answer of the test that says most."""
+    best = min(tests, key=lambda test: (test.p_value, float(test.row["p_value"])))
+    row, result = best.row, best.result
     effect = _with_effect(result)
     return Independence(
         x=columns.x,
@@ -256,43 +307,33 @@ def _concluded(
         given=columns.given,
         method=str(row["method"]),
         statistic=float(row["statistic"]),
-        p_value=min(1.0, len(rows) * float(row["p_value"])),
+        p_value=best.p_value,
         effect=float(effect["effect"]),
         interval=(float(effect["effect_low"]), float(effect["effect_high"])),
         effect_kind=str(result.about.effects[str(effect["method"])]),
         robustness=float(row["robustness"]),
-        verdict=_verdict([str(one["verdict"]) for one in rows], best),
+        verdict=_verdict(best, tests),
         findings=(
             *(Finding("note", "", None, text) for text in said),
             *(
                 finding
-                for one in results
-                for finding in one.findings
+                for one in tests
+                for finding in one.result.findings
                 if finding.kind != "some_features"
             ),
         ),
         n_rows=result.about.n_rows,
         alpha=alpha,
-        results=tuple(results),
+        results=tuple(test.result for test in tests),
         alternative=str(result.about.methods.get(str(effect["method"]), "two-sided")),
     )
 
 
-def _verdict(verdicts: Sequence[str], best: int) -> str:
-    """Return the verdict of the column that says most; what is negligible is so for each."""
-    if verdicts[best] == NEGLIGIBLE and set(verdicts) != {NEGLIGIBLE}:
-        return NO_EVIDENCE
-    return verdicts[best]
-
-
-def _decisive(result: Result) -> Line:
-    """Return the row of the combination, or of the first test; where there is none, refuse."""
-    rows = result.table.to_dict(orient="records")
-    tests = [row for row in rows if isfinite(float(row["p_value"]))]
-    if not tests:
-        raise InputError(f"{result.methods[-1]} has no p-value. Use a test, such as methods='gcm'.")
-    row = next((row for row in tests if row["method"] == result.verdict), tests[0])
-    return {str(name): value for name, value in row.items()}
+def _verdict(best: _Test, tests: Sequence[_Test]) -> str:
+    """Return the verdict of the test that says most; what is negligible is so for each."""
+    verdicts = {str(test.row["verdict"]) for test in tests}
+    said = str(best.row["verdict"])
+    return NO_EVIDENCE if said == NEGLIGIBLE and len(verdicts) > 1 else said
 
 
 def _with_effect(result: Result) -> Line:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from covaria.assessment.request import Request
 from covaria.errors import InputError
 from covaria.learners import Prefit
-from covaria.methods import NOT_PREFIT, Chooser, Combination, Method, deciding
+from covaria.methods import NOT_PREFIT, Chooser, Method, deciding
 from covaria.nuisance.plan import Lazy
 from covaria.nuisance.splits import can_be_redrawn
 
@@ -24,28 +24,11 @@ def check(job: Request) -> None:
         )
     if data.outputs is not None:
         _check_several(job)
-    if options.margin is not None and (data.is_survival or data.outputs is not None):
-        raise InputError("margin is a share of Var(Y) of one target of numbers or classes.")
-    if options.margin is not None and options.in_sample:
-        raise InputError("margin needs held-out rows, as in sample no bound holds. Use splits=5.")
-    if data.is_survival and options.effect:
-        raise InputError(f"effect='{options.effect}' is of a target of numbers, not of times.")
-    tests = [method for method in job.methods if isinstance(method, Method)]
-    flattered = [method.name.split("(")[0] for method in tests if method.of_one_model]
-    if flattered and options.in_sample and not options.paper and not learner.is_linear:
-        raise InputError(
-            f"In sample, {' and '.join(flattered)} with a flexible learner reject nearly every "
-            "null. Use splits=5, or paper=True to repeat the paper."
-        )
-    if options.validity == "signed_root" and not (options.in_sample and learner.is_linear):
-        raise InputError("validity='signed_root' is for learner='linear' with splits='none'.")
-    if options.effect and not any(method.name == "gcm" for method in tests):
-        raise InputError(f"effect='{options.effect}' is one of GCM's: add gcm to the methods.")
-    if options.effect and data.n_classes > 2:
-        raise InputError(
-            f"effect='{options.effect}' needs a target of numbers or of two classes, not of "
-            f"{data.n_classes}."
-        )
+    if options.margin is not None:
+        _check_margin(job)
+    if options.effect:
+        _check_effect(job, options.effect)
+    _check_in_sample(job)
     if data.kept is not None and not can_be_redrawn(options.splits):
         raise InputError(
             "splits as lists of row numbers do not go with missing_target='drop', which leaves "
@@ -55,6 +38,41 @@ def check(job: Request) -> None:
         raise InputError("groups='auto' tests sets of features, so it needs a test such as gcm.")
     if options.repeats > 1 and not isinstance(options.splits, (int, float)):
         raise InputError("repeats needs splits that can be redrawn: a number of folds or a share.")
+
+
+def _check_margin(job: Request) -> None:
+    """Raise a sentence where no share of Var(Y) can be bounded."""
+    if job.data.is_survival or job.data.outputs is not None:
+        raise InputError("margin is a share of Var(Y) of one target of numbers or classes.")
+    if job.options.in_sample:
+        raise InputError("margin needs held-out rows, as in sample no bound holds. Use splits=5.")
+
+
+def _check_effect(job: Request, effect: str) -> None:
+    """Raise a sentence where there is no coefficient."""
+    if job.data.is_survival:
+        raise InputError(f"effect='{effect}' is of a target of numbers, not of times.")
+    if not any(isinstance(method, Method) and method.coefficient for method in job.methods):
+        raise InputError(f"effect='{effect}' is one of GCM's: add gcm to the methods.")
+    if job.data.n_classes > 2:
+        raise InputError(
+            f"effect='{effect}' needs a target of numbers or of two classes, not of "
+            f"{job.data.n_classes}."
+        )
+
+
+def _check_in_sample(job: Request) -> None:
+    """Raise a sentence where a test is not for rows that its models have seen, or only for them."""
+    options, is_linear = job.options, job.learner.is_linear
+    tests = [method for method in job.methods if isinstance(method, Method)]
+    flattered = [method.name.split("(")[0] for method in tests if method.of_one_model]
+    if flattered and options.in_sample and not options.paper and not is_linear:
+        raise InputError(
+            f"In sample, {' and '.join(flattered)} with a flexible learner reject nearly every "
+            "null. Use splits=5, or paper=True to repeat the paper."
+        )
+    if options.validity == "signed_root" and not (options.in_sample and is_linear):
+        raise InputError("validity='signed_root' is for learner='linear' with splits='none'.")
 
 
 def _check_methods(job: Request) -> None:
@@ -102,7 +120,7 @@ def _check_several(job: Request) -> None:
     lonely = {
         "effect": job.options.effect, "loss": job.data.rule, "predictions": job.given,
         "a prefit model": isinstance(job.learner, Prefit),
-        **{m.name: isinstance(m, (Chooser, Combination)) or bool(m.learners) or m.name == "pcm"
+        **{m.name: isinstance(m, Chooser) or (isinstance(m, Method) and bool(m.learners))
            for m in job.methods},
     }  # fmt: skip
     for what, is_asked in lonely.items():

@@ -27,29 +27,40 @@ from covaria.cli import stability as cli_stability
 from covaria.cli import study as cli_study
 from covaria.cli.options import (
     Alpha,
+    Alternative,
     AsJson,
     Categories,
+    Check,
     Clusters,
+    Confidence,
+    Correction,
     Drop,
+    Effect,
     Event,
+    Extrapolate,
     Features,
     Groups,
     Jobs,
     LearnerName,
     Loss,
+    Margin,
     Methods,
     MissingTarget,
+    Permutations,
     Quiet,
+    Repeats,
     Rows,
     Seed,
+    SharedRandomness,
     Splits,
     TableFile,
     Target,
     Task,
+    Top,
+    Validity,
     Weights,
-    read_features,
-    read_splits,
     read_targets,
+    settings_of,
 )
 from covaria.errors import InputError, Interrupted, MissingExtra, StoreError, text_of, visible
 from covaria.execution.interrupts import INTERRUPTED, STOPPED, end, leave
@@ -194,24 +205,6 @@ def _options(
 
 _CONFIGURED: list[str] = []  # the words that a file of settings stands for
 
-Validity = Annotated[
-    str, typer.Option(help="LOCO's null: conservative, zipper, split or signed_root.")
-]
-Correction = Annotated[
-    str,
-    typer.Option(
-        help="bh, by, holm, bonferroni, storey or none.", autocompletion=cli_complete.corrections
-    ),
-]
-Top = Annotated[
-    int | None, typer.Option(help="Select this many, the strongest, whatever their p-value.")
-]
-Effect = Annotated[
-    str | None, typer.Option(help="plm: coefficients in place of partial correlations.")
-]
-Margin = Annotated[
-    float | None, typer.Option(help="Call features negligible that explain less: 0.01.")
-]
 Out = Annotated[
     Path | None, typer.Option(help="A folder for results.csv, results.json and report.html.")
 ]
@@ -236,13 +229,19 @@ def assess(
     loss: Loss = None,
     missing_target: MissingTarget = "refuse",
     rows: Rows = None,
+    alternative: Alternative = None,
     validity: Validity = "conservative",
     correction: Correction = "bh",
     alpha: Alpha = 0.05,
     top: Top = None,
-    repeats: Annotated[int, typer.Option(help="Cross-fits with new folds, combined.")] = 1,
+    confidence: Confidence = 0.95,
+    repeats: Repeats = 1,
+    permutations: Permutations = 5,
+    check: Check = True,
+    extrapolate: Extrapolate = "auto",
     effect: Effect = None,
     margin: Margin = None,
+    shared_randomness: SharedRandomness = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
     out: Out = None,
     seed: Seed = 0,
@@ -252,32 +251,10 @@ def assess(
     as_json: AsJson = False,
 ) -> None:
     """Test which columns of TABLE help to predict the target, given the others."""
-    from covaria.tables.files import as_categories, read_groups, read_table, without_columns
+    settings = settings_of(locals())
+    from covaria.tables.files import as_categories, read_table, without_columns
 
     frame, notes = read_table(table, rows, seed)
-    settings = {
-        "learner": learner,
-        "methods": methods,
-        "splits": read_splits(splits),
-        "paper": paper,
-        "groups": "auto" if str(groups) == "auto" else read_groups(groups),
-        "features": read_features(features),
-        "sample_weight": weights,
-        "clusters": clusters,
-        "event": event,
-        "task": task,
-        "loss": loss,
-        "missing_target": missing_target,
-        "validity": validity,
-        "correction": correction,
-        "alpha": alpha,
-        "top": top,
-        "repeats": repeats,
-        "effect": effect,
-        "margin": margin,
-        "seed": seed,
-        "n_jobs": jobs,
-    }
     frame = as_categories(without_columns(frame, drop), categories)
     output = _Output(report, out, quiet, as_json)
     _run(frame, read_targets(target, frame.columns), settings, notes, table.name, output, dask)

@@ -207,9 +207,13 @@ def typed(command: object, given: Mapping[str, object], words: list[str]) -> lis
     for parameter in getattr(command, "params", []):
         value = given.get(parameter.name)
         options = [word for word in parameter.opts if word.startswith("-")]
-        if value is None or value is False or not options or _is_said(options, words):
+        against = list(getattr(parameter, "secondary_opts", ()))
+        if value is None or not options or _is_said([*options, *against], words):
             continue
-        said += [options[0]] if value is True else [options[0], str(value)]
+        if isinstance(value, bool):
+            said += (options if value else against)[:1]
+        else:
+            said += [options[0], str(value)]
     return said
 
 

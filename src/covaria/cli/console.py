@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from covaria.errors import plural, short, visible
 from covaria.execution.progress import display, in_words, timed
 from covaria.execution.terminal import bare
 from covaria.report.alerts import all_alerts
-from covaria.results.result import Result, cell_width, plain_table
+from covaria.results.result import Result, cell_width, mattering, plain_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,7 @@ def print_verdict(result: Result) -> None:
         return
     frame = _verdicts(result)
     lean = [name for name in frame.columns if " effect [" not in name]
-    print_table(frame, lean=frame[lean])
+    print_table(frame, lean=frame[lean], green=mattering(result))
     for line in (*_left_out(result), result.headline):
         print(line)
 
@@ -88,10 +88,17 @@ def _left_out(result: Result) -> list[str]:
     return [f"… and {plural(more, 'more feature')}; --out writes them all."] if more > 0 else []
 
 
-def print_table(frame: pd.DataFrame, *, widest: int = 40, lean: pd.DataFrame | None = None) -> None:
+def print_table(
+    frame: pd.DataFrame,
+    *,
+    widest: int = 40,
+    lean: pd.DataFrame | None = None,
+    green: Collection[str] = (),
+) -> None:
     """Print a table: by rich on a terminal, as plain lines elsewhere.
 
-    Where it is too wide for the terminal, `lean` with fewer columns is shown if there is one.
+    Where it is too wide for the terminal, `lean` with fewer columns is shown if there is one. Rows
+    whose first cell is among `green` end in green.
     """
     if not sys.stdout.isatty():
         print(plain_table(frame, widest=widest))
@@ -110,13 +117,10 @@ def print_table(frame: pd.DataFrame, *, widest: int = 40, lean: pd.DataFrame | N
                          style="bold" if at == 0 else "")  # fmt: skip
     for row in frame.itertuples(index=False):
         # A Text shows a name as it is; a plain string would be read for markup.
-        cells = [Text(short(str(value), widest), style=_style(str(value))) for value in row]
-        table.add_row(*cells)
+        *cells, last = [Text(short(str(value), widest)) for value in row]
+        last.stylize("green" if row[0] in green else "")
+        table.add_row(*cells, last)
     console.print(table)
-
-
-def _style(value: str) -> str:
-    return "green" if value.startswith("matters") else "dim" if value == "no evidence" else ""
 
 
 def _width(frame: pd.DataFrame, widest: int) -> int:

@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
 def efficiency(
     table: TableFile,
     target: Target,
-    learner: LearnerName = "boosting",
+    learner: LearnerName = "auto",
     methods: Methods = "gcm,loco",
     splits: Splits = "5",
     drop: Drop = "",
@@ -82,7 +82,7 @@ def plan(
     power: Annotated[float, typer.Option(help="The chance to find a feature.")] = 0.8,
     alpha: Annotated[float, typer.Option(help="The level of a test.")] = 0.05,
     correction: Annotated[str, typer.Option(help="none, bonferroni or bh.")] = "none",
-    learner: LearnerName = "boosting",
+    learner: LearnerName = "auto",
     methods: Methods = "gcm,loco",
     splits: Splits = "5",
     drop: Drop = "",

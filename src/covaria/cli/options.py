@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -74,7 +74,46 @@ Task = Annotated[str, typer.Option(help="auto, regression, classification or ord
 MissingTarget = Annotated[
     str, typer.Option(help="Rows without a target: refuse them, or drop them with a note.")
 ]
+Alternative = Annotated[
+    str | None,
+    typer.Option(help="two-sided, greater or less, of all tests; GCM's is two-sided, gains' not."),
+]
+Validity = Annotated[
+    str, typer.Option(help="LOCO's null: conservative, zipper, split or signed_root.")
+]
+Correction = Annotated[
+    str,
+    typer.Option(
+        help="bh, by, holm, bonferroni, storey or none.", autocompletion=cli_complete.corrections
+    ),
+]
 Alpha = Annotated[float, typer.Option(help="The level after correction.")]
+Top = Annotated[
+    int | None, typer.Option(help="Select this many, the strongest, whatever their p-value.")
+]
+Confidence = Annotated[float, typer.Option(help="How often intervals hold the truth.")]
+Repeats = Annotated[int, typer.Option(help="Cross-fits with new folds, combined.")]
+Permutations = Annotated[int, typer.Option(help="Shuffles averaged by the permutation test.")]
+Check = Annotated[
+    bool, typer.Option("--check/--no-check", help="Look for what the regressions missed.")
+]
+Extrapolate = Annotated[
+    str,
+    typer.Option(help="yes, no or auto: take off a finding what both regressions may miss."),
+]
+Effect = Annotated[
+    str | None, typer.Option(help="plm: coefficients in place of partial correlations.")
+]
+Margin = Annotated[
+    float | None, typer.Option(help="Call features negligible that explain less: 0.01.")
+]
+SharedRandomness = Annotated[
+    bool | None,
+    typer.Option(
+        "--shared-randomness/--own-randomness",
+        help="Whether models of a fold share their random draws; not in the paper's mode.",
+    ),
+]
 Page = Annotated[Path | None, typer.Option(help="Where the HTML page goes.")]
 
 
@@ -88,6 +127,31 @@ def read_splits(text: str) -> str | float:
         raise InputError(
             f"--splits {short(text)} is not a number of folds, a share, or 'none'."
         ) from None
+
+
+def read_extrapolate(text: str) -> str | bool:
+    """Return what --extrapolate says."""
+    return {"yes": True, "no": False}.get(text, text)
+
+
+def settings_of(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a command was told, under the names that `assess` has for it.
+
+    Not `rows`, which are drawn where a file is read.
+    """
+    from covaria.assessment import defaults
+    from covaria.tables.files import read_groups
+
+    found = {name: told[name] for name in defaults() if name in told and name != "rows"}
+    found |= {"sample_weight": told["weights"], "n_jobs": told["jobs"]}
+    groups = told["groups"]
+    found["groups"] = "auto" if str(groups) == "auto" else read_groups(groups)
+    readers: dict[str, Callable[[str], object]] = {
+        "splits": read_splits,
+        "features": read_features,
+        "extrapolate": read_extrapolate,
+    }
+    return found | {name: read(told[name]) for name, read in readers.items() if name in told}
 
 
 def read_features(text: str) -> list[str] | None:

@@ -56,7 +56,7 @@ def register(app: typer.Typer) -> None:
         quiet: Quiet = False,
         as_json: AsJson = False,
     ) -> None:
-        """Draw a stored result: its effects, p-values, leftovers, regressions or cost."""
+        """Draw a stored result: its effects, p-values, residuals, regressions or cost."""
         from covaria import plots
 
         with _showing(result):

@@ -11,24 +11,32 @@ import typer
 
 from covaria.cli.options import (
     Alpha,
+    Alternative,
     AsJson,
+    Categories,
     Clusters,
+    Correction,
     Drop,
     Event,
+    Extrapolate,
     Features,
     Groups,
     Jobs,
     Loss,
     MissingTarget,
     Page,
+    Permutations,
     Quiet,
+    Repeats,
     Rows,
     Seed,
+    SharedRandomness,
     Splits,
     Task,
+    Top,
+    Validity,
     Weights,
-    read_features,
-    read_splits,
+    settings_of,
     tell,
 )
 from covaria.errors import InputError, did_you_mean, short
@@ -52,9 +60,11 @@ MethodNames = Annotated[str, typer.Option("--methods", "-m", help="Names, comma-
 Paper = Annotated[bool, typer.Option("--paper", help="The paper's mode.")]
 # One of the files that `covaria stability --out` writes.
 STABILITY_FILE = "stability.csv"
+TablesFolder = Annotated[
+    Path | None, typer.Option(help="A folder for the tables and JSON; of refit, a picture too.")
+]
 Folds = Annotated[int, typer.Option(help="Select on the training part of each.")]
 Threshold = Annotated[float, typer.Option(help="Share of parts of a stable feature.")]
-Correction = Annotated[str, typer.Option(help="bh, by, holm, bonferroni or none.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -75,20 +85,26 @@ def stability(
     scheme: Annotated[str, typer.Option(help="folds or half_samples.")] = "folds",
     pairs: Annotated[int, typer.Option(help="Pairs of halves, with half_samples.")] = 50,
     drop: Drop = "",
+    categories: Categories = "",
     groups: Groups = None,
     features: Features = "",
+    weights: Weights = None,
+    clusters: Clusters = None,
     event: Event = None,
+    task: Task = "auto",
     loss: Loss = None,
     missing_target: MissingTarget = "refuse",
     rows: Rows = None,
-    weights: Weights = None,
-    clusters: Clusters = None,
+    alternative: Alternative = None,
+    validity: Validity = "conservative",
     correction: Correction = "bh",
     alpha: Alpha = 0.05,
-    task: Task = "auto",
-    out: Annotated[
-        Path | None, typer.Option(help="A folder for a table and results.json a learner.")
-    ] = None,
+    top: Top = None,
+    repeats: Repeats = 1,
+    permutations: Permutations = 5,
+    extrapolate: Extrapolate = "auto",
+    shared_randomness: SharedRandomness = None,
+    out: TablesFolder = None,
     report: Page = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -99,18 +115,13 @@ def stability(
 
     Example: covaria stability houses.csv --target price --learners linear,boosting
     """
+    settings = {**settings_of(locals()), "folds": folds, "threshold": threshold}
     from covaria.cli import console
     from covaria.selection.refit import name_learners
     from covaria.selection.stability import stability as stable
 
     make_room(None if out is None else out / STABILITY_FILE, report)
-    frame, target, asked = _asked(
-        table, target, paper, drop, groups, weights, clusters, quiet,
-        methods=methods, folds=folds, splits=read_splits(splits), threshold=threshold,
-        seed=seed, n_jobs=jobs, correction=correction, alpha=alpha, task=task,
-        features=read_features(features), missing_target=missing_target, event=event, loss=loss,
-        rows=rows,
-    )  # fmt: skip
+    frame, target, asked = _asked(table, target, rows, quiet, settings, drop, categories)
     found = {}
     for name, learner in name_learners(learners).items():
         with console.progress_bar(hidden=quiet or as_json) as progress:
@@ -138,19 +149,25 @@ def refit(
     threshold: Threshold = 0.8,
     seeds: Annotated[int, typer.Option(help="How many ways to draw the folds.")] = 1,
     drop: Drop = "",
+    categories: Categories = "",
     groups: Groups = None,
+    weights: Weights = None,
+    clusters: Clusters = None,
     event: Event = None,
+    task: Task = "auto",
     loss: Loss = None,
     missing_target: MissingTarget = "refuse",
     rows: Rows = None,
-    weights: Weights = None,
-    clusters: Clusters = None,
+    alternative: Alternative = None,
+    validity: Validity = "conservative",
     correction: Correction = "bh",
     alpha: Alpha = 0.05,
-    task: Task = "auto",
-    out: Annotated[
-        Path | None, typer.Option(help="A folder for the tables, results.json and a picture.")
-    ] = None,
+    top: Top = None,
+    repeats: Repeats = 1,
+    permutations: Permutations = 5,
+    extrapolate: Extrapolate = "auto",
+    shared_randomness: SharedRandomness = None,
+    out: TablesFolder = None,
     report: Page = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -161,16 +178,12 @@ def refit(
 
     Example: covaria refit houses.csv --target price --learners linear,boosting,network
     """
+    settings = {**settings_of(locals()), "folds": folds, "threshold": threshold}
     from covaria.cli import console
     from covaria.selection.refit import refit as refitted
 
     make_room(*([] if out is None else files(out)), report)
-    frame, target, asked = _asked(
-        table, target, paper, drop, groups, weights, clusters, quiet,
-        methods=methods, folds=folds, splits=read_splits(splits), threshold=threshold,
-        seed=seed, n_jobs=jobs, correction=correction, alpha=alpha, task=task,
-        missing_target=missing_target, event=event, loss=loss, rows=rows,
-    )  # fmt: skip
+    frame, target, asked = _asked(table, target, rows, quiet, settings, drop, categories)
     with console.progress_bar(hidden=quiet or as_json) as progress:
         found = refitted(frame, target, learners=learners, seeds=seeds, progress=progress, **asked)
     if out is not None:
@@ -183,25 +196,18 @@ def refit(
 
 
 def _asked(
-    table: str, target: str, paper: bool, drop: str, groups: Path | None, weights: str | None,
-    clusters: str | None, quiet: bool, *, rows: int | None, seed: int, **settings: Any,
+    table: str, target: str, rows: int | None, quiet: bool, settings: dict[str, Any],
+    drop: str, categories: str,
 ) -> tuple[pd.DataFrame, str, dict[str, Any]]:  # fmt: skip
-    """Return the table, its target, and the settings under the names that Python has for them."""
-    from covaria.tables.files import read_groups, without_columns
+    """Return the table, its target, and the settings with the clusters that are known of it."""
+    from covaria.tables.files import as_categories, without_columns
 
-    frame, target, known, notes = _table(table, target, rows, seed)
-    together: object = clusters
-    if known is not None and not paper and clusters is None:
-        together = known
+    frame, target, known, notes = _table(table, target, rows, settings["seed"])
+    if known is not None and not settings["paper"] and settings["clusters"] is None:
+        settings = settings | {"clusters": known}
         notes = [f"Rows that depend on each other stand in {known.max() + 1:,} clusters."]
     tell(notes, quiet)
-    settings |= {
-        "paper": paper,
-        "groups": "auto" if str(groups) == "auto" else read_groups(groups),
-        "sample_weight": weights,
-        "seed": seed,
-    }
-    return without_columns(frame, drop), target, settings | {"clusters": together}
+    return as_categories(without_columns(frame, drop), categories), target, settings
 
 
 def _write_stability(found: dict[str, Stability], out: Path | None, report: Path | None) -> None:

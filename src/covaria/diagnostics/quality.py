@@ -28,7 +28,7 @@ COLUMNS = [
     "leftover", "leftover_p", "bias", "learning_curve_gap", "fold_ratio", "outlier_share",
     "mean_shift", "kind", "alarm",
 ]  # fmt: skip
-ALARMS = "docs/validity.md#are-the-alarms-right: cells that fail warn, cells that hold seldom do"
+ALARMS = "docs/validity.md#are-the-warnings-right: cells that fail warn, cells that hold seldom do"
 
 
 @dataclass(frozen=True)

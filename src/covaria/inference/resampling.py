@@ -126,22 +126,32 @@ def is_far_from_normal(x: Array, y: Array, several: int | None = None) -> bool:
     Several products share one quadratic form, to whose error each adds: of all pairs of columns,
     unless fewer of them say something of their own.
     """
-    skew_x, kurtosis_x = _moments(x)
-    skew_y, kurtosis_y = _moments(y)
-    n_rows, several = len(x), several or x.shape[1] * y.shape[1]
-    is_skew = skew_x * skew_y / np.sqrt(n_rows) > POLICY.most_skew
-    return bool(is_skew or several * kurtosis_x * kurtosis_y / n_rows > POLICY.most_kurtosis)
+    several = several or x.shape[1] * y.shape[1]
+    largest = [[one.max(initial=0.0) for one in _moments(values)] for values in (x, y)]
+    (skew_x, kurtosis_x), (skew_y, kurtosis_y) = largest
+    return bool(_is_far(skew_x * skew_y, several * kurtosis_x * kurtosis_y, len(x)))
 
 
-def _moments(values: Array) -> tuple[float, float]:
-    """Return the largest |skewness| and kurtosis of some columns around zero."""
+def are_far_from_normal(x: Array, y: Array) -> NDArray[np.bool_]:
+    """Return the same of each column of x alone, with all columns of y."""
+    (skew_x, kurtosis_x), (skew_y, kurtosis_y) = _moments(x), _moments(y)
+    kurtosis = y.shape[1] * kurtosis_x * kurtosis_y.max(initial=0.0)
+    return np.asarray(_is_far(skew_x * skew_y.max(initial=0.0), kurtosis, len(x)))
+
+
+def _is_far(skew: Array, kurtosis: Array, n_rows: int) -> NDArray[np.bool_]:
+    is_skew = skew / np.sqrt(n_rows) > POLICY.most_skew
+    return np.asarray(is_skew | (kurtosis / n_rows > POLICY.most_kurtosis))
+
+
+def _moments(values: Array) -> tuple[Array, Array]:
+    """Return the |skewness| and the kurtosis of each column around zero."""
     n_rows = len(values)
     size = np.sqrt(np.einsum("ij,ij->j", values, values) / n_rows)
     scaled = values / np.maximum(size, 1e-300)
     squares = scaled * scaled
     skew = np.abs(np.einsum("ij,ij->j", squares, scaled)) / n_rows
-    kurtosis = np.einsum("ij,ij->j", squares, squares) / n_rows
-    return float(skew.max(initial=0.0)), float(kurtosis.max(initial=0.0))
+    return skew, np.einsum("ij,ij->j", squares, squares) / n_rows
 
 
 def independent_variance(x: Array, y: Array) -> float:

@@ -47,6 +47,8 @@ class Fit:
     as_array: bool = False  # whether the table came as one
     # What the other regression of a test predicts from the same columns, where the learner looks.
     beside: NDArray[np.float64] | None = field(default=None, compare=False)
+    # The model of y on all columns, for one without some of them to start from.
+    full: Model | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,10 @@ class Learner:
     is_linear: ClassVar[bool] = False
     # Whether columns are chosen for x_j and y together (`Fit.beside`).
     chooses_jointly: ClassVar[bool] = False
+    # Whether models of y without a feature start from the one on all columns (`Fit.full`).
+    starts_from_full: ClassVar[bool] = False
+    # Whether its models say which columns they used (`used_`): without another they are the same.
+    says_used: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -96,6 +102,7 @@ class Mean(Learner):
 
     name: ClassVar[str] = "mean"
     about: ClassVar[str] = "the mean: a yardstick for the others"
+    says_used: ClassVar[bool] = True
 
     def model(self, fit: Fit) -> Model:
         from covaria.learners.estimators.mean import MeanModel
@@ -226,6 +233,7 @@ class Surfaces(Learner):
 
     name: ClassVar[str] = "surfaces"
     about: ClassVar[str] = "smooth surfaces over pairs of columns, chosen by the data"
+    says_used: ClassVar[bool] = True
 
     def model(self, fit: Fit) -> Model:
         from covaria.learners.estimators.surfaces import SurfacesModel
@@ -239,6 +247,7 @@ class Boosting(Learner):
 
     name: ClassVar[str] = "boosting"
     about: ClassVar[str] = "boosted trees (R gbm); splits=1 is additive, 4 sees interactions"
+    says_used: ClassVar[bool] = True
     trees: int = 100
     splits: int = 1
     shrinkage: float = 0.1
@@ -367,11 +376,13 @@ class Pursuit(Learner):
 
     name: ClassVar[str] = "pursuit"
     about: ClassVar[str] = "smooth functions of a few weighted sums of the features (R ppr)"
+    starts_from_full: ClassVar[bool] = True
 
     def model(self, fit: Fit) -> Model:
         from covaria.learners.estimators.pursuit import PursuitModel
 
-        return PursuitModel(n_classes=fit.n_classes)
+        full = fit.full if isinstance(fit.full, PursuitModel) else None
+        return PursuitModel(n_classes=fit.n_classes, start=full)
 
 
 @dataclass(frozen=True, eq=False)
@@ -384,6 +395,7 @@ class Estimator(Learner):
     """
 
     name: ClassVar[str] = "estimator"
+    says_used: ClassVar[bool] = True
     about: ClassVar[str] = "any scikit-learn estimator or pipeline (in Python)"
     y: Fits
     x: Fits | None = None
@@ -543,6 +555,7 @@ class Prefit(Learner):
     """
 
     name: ClassVar[str] = "prefit"
+    says_used: ClassVar[bool] = True
     about: ClassVar[str] = "a model fitted elsewhere, which is not refitted (in Python)"
     given: Any
     nuisance: Any = "auto"

@@ -20,7 +20,10 @@ class AutoPolicy(Policy):
     together           two learners serve on average where the error is smaller by this share
     most_rows          learners are compared on at most so many training rows
     most_curves        columns up to which splines choose their smoothing (GCV)
-    most_waves         columns up to which curves of many waves, and all products, are tried
+    most_waves         columns up to which curves of many waves, all products, and kernels for
+                       features are tried
+    most_columns_a_row columns for each training row up to which trees, curves and the lasso are
+                       tried for features; beyond, for y alone
     fewest_summed      columns beyond which weighted sums of many are sought
     most_kernel_rows   rows of an inner fold up to which kernels are tried
 
@@ -35,5 +38,6 @@ class AutoPolicy(Policy):
     most_rows: int = threshold(20_000, "cost and memory: choosing from more rows is no better")
     most_curves: int = threshold(60, COST)
     most_waves: int = threshold(12, COST)
+    most_columns_a_row: float = threshold(2.0, COST)
     fewest_summed: int = threshold(3, "surfaces are as good for fewer columns")
     most_kernel_rows: int = threshold(1500, COST)

@@ -94,7 +94,7 @@ class Method:
     `scale` tells rounding from signal; the estimate over `unit` is the effect people can
     read: a correlation for GCM, a share of Var(Y) for a gain. A method with `learners` is for
     these and for a target of numbers only. One whose statistic is not a mean has a `test` of its
-    own. One that is `held_out` cannot be had in sample.
+    own. One that is `held_out` cannot be had in sample; one with a `coefficient` has effect="plm".
     """
 
     name: str
@@ -115,6 +115,7 @@ class Method:
     settings: Lazy | None = None
     test: Test | None = None
     held_out: bool = False
+    coefficient: bool = False
     # What a row's score is a product of, or the losses whose difference it is; the estimate on
     # Fisher's scale with its error, where it is a correlation; the largest estimate there can be.
     factors: Callable[[Residuals, int], tuple[Array, Array]] | None = None
@@ -223,6 +224,7 @@ METHODS: dict[str, AnyMethod] = {
             zero="redundant",
             factors=factors,
             fisher=fisher_scale,
+            coefficient=True,
         ),
         Method(
             "loco",
@@ -396,6 +398,8 @@ DEFAULT_METHODS = ("gcm", "pcm", "gcm+pcm")
 PREFIT_METHODS, NOT_PREFIT = ("pcm", "cpi"), ("loco", "lazy")
 # In sample nothing is held out, which PCM needs.
 IN_SAMPLE_METHODS = ("gcm", "loco")
+# Of several targets at once, in as few models as can be; PCM is there to be asked for.
+SEVERAL_METHODS = ("gcm", "loco")
 
 
 def method_of(name: str) -> AnyMethod | None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from covaria.inference.resampling import (
     POLICY,
     Shuffles,
+    are_far_from_normal,
     floor_factor,
     form_factor,
     independent_variance,
@@ -142,10 +143,9 @@ def _of_gains(method: Method, residuals: Residuals, scores: Array) -> Array:
     target = _target(residuals)
     look = _of_log_loss if residuals.data.classes else _of_squared_loss
     found = np.ones(scores.shape[1])
-    for j in range(scores.shape[1]):
-        move, implied = look(other[:, j], base[:, 0])
-        if is_far_from_normal(move[:, None], target):
-            found[j] = _floor(residuals, scores[:, j], float(implied.mean()))
+    moves, implied = look(other, base)
+    for j in np.flatnonzero(are_far_from_normal(moves, target)):
+        found[j] = _floor(residuals, scores[:, j], float(implied[:, j].mean()))
     return found
 
 

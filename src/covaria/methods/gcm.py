@@ -5,12 +5,17 @@ covariance measure", Annals of Statistics 48 (2020). With out-of-fold residuals 
 regressions,
 
     ξ_i = x_ij − Ê[x_j | others],   ε_i = y_i − Ê[y | others]
-    R_i = ξ_i ε_i,                  T = √n · mean(R) / sd(R) ~ N(0, 1) if x_j and y are
+    s_i = ξ_i ε_i,                  T = √n · mean(s) / sd(s) ~ N(0, 1) if x_j and y are
                                     independent given the other features
 
-`gcm` returns the scores R, a number for each row and feature; `inference.tests.mean_test` makes T
-and its p-value of them, as of every method's scores. A feature of several columns, or a target of
-three or more classes, is tested by the quadratic form of all products at once.
+`gcm` returns the scores s, a number for each row and feature; `inference.tests.mean_test` makes T
+and its p-value of them, as of all scores that are averaged. With a learner that was named they are
+the products. With `auto` their mean is moved towards 0 by what both regressions may have missed
+(`Residuals.missed`), and they are spread about it by (1 + 2q)/(1 + q), q being the noise in the
+models' predictions; least squares on few rows a column is spread in the same way.
+`few_rows.steadied` then spreads them further where few rows carry the sum.
+A feature of several columns, or a target of three or more classes, is tested by the quadratic form
+of all products at once.
 """
 
 from __future__ import annotations
@@ -33,7 +38,7 @@ ROUNDING = 1e-10
 
 
 def gcm(residuals: Residuals, rng: Generator) -> Array:
-    """Return GCM's scores: the product of the residuals of x_j and of y, one a row and feature."""
+    """Return GCM's scores: products of the residuals of x_j and of y, corrected for `auto`."""
     scores = _products(residuals)
     if residuals.halves:  # the mean moves towards 0 by what both regressions may miss
         missed = residuals.missed * correlation_scale(residuals)

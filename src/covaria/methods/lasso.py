@@ -31,11 +31,11 @@ from covaria.methods.lasso_solver import (
     interpolated,
     probability,
 )
+from covaria.tables.arrays import Rows
 from covaria.tables.dataset import Dataset
 from covaria.tables.layout import is_constant
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 RULES = ("1se", "min")
 FAMILIES = ("gaussian", "binomial")

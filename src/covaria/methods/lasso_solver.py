@@ -20,7 +20,7 @@ from covaria.execution.compiling import has_numba
 from covaria.tables.layout import is_constant
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
+ColumnNumbers = NDArray[np.intp]
 
 # glmnet's: the gain in explained deviance at which the path ends, and where probabilities are cut.
 LEAST_GAIN, ENOUGH_EXPLAINED, FEWEST_LAMBDAS = 1e-5, 0.999, 5
@@ -136,7 +136,7 @@ class _Quadratic(ABC):
         """Return G b, for one b or for a row each."""
 
     @abstractmethod
-    def block(self, active: Rows) -> Array:
+    def block(self, active: ColumnNumbers) -> Array:
         """Return the rows and columns of G that belong to the active coefficients."""
 
     @abstractmethod
@@ -220,7 +220,7 @@ class _ByGram(_Quadratic):
     def times(self, coefs: Array) -> Array:
         return coefs @ self._gram
 
-    def block(self, active: Rows) -> Array:
+    def block(self, active: ColumnNumbers) -> Array:
         return self._gram[np.ix_(active, active)]
 
     def _followed(self, lambdas: Array, *, ends: bool) -> Array:
@@ -260,7 +260,7 @@ class _ByRows(_Quadratic):
     def times(self, coefs: Array) -> Array:
         return (coefs @ self._rows.T) @ self._rows
 
-    def block(self, active: Rows) -> Array:
+    def block(self, active: ColumnNumbers) -> Array:
         return self._rows[:, active].T @ self._rows[:, active]
 
     def _bends(self, last: float) -> tuple[Array, Array]:
@@ -403,7 +403,7 @@ class TwoClasses:
                 return point, slope
             tried = tried | missed
 
-    def _minimum_among(self, tried: Rows, lam: float, point: _Point) -> _Point:
+    def _minimum_among(self, tried: ColumnNumbers, lam: float, point: _Point) -> _Point:
         """Return the minimum in which only the tried columns may have a coefficient."""
         X = self._X[:, tried]
         for _ in range(NEWTON_STEPS):
@@ -415,7 +415,7 @@ class TwoClasses:
                 break
         return point
 
-    def _newton_step(self, X: Array, tried: Rows, lam: float, point: _Point) -> _Point:
+    def _newton_step(self, X: Array, tried: ColumnNumbers, lam: float, point: _Point) -> _Point:
         """Return how far the quadratic approximation here would move."""
         share = probability(point.link)
         left = self._weights * (self._y - share)

@@ -8,12 +8,19 @@ rows, take off less or nothing. Beside a strong effect that is much: at a correl
 
 Errors fall like one over the rows, so that halving these doubles them: as much as the correlation
 falls by that, it is too small by with all rows.
+
+Halving does not show what choosing took off. Of several learners the one serves that errs least in
+the tested rows, and by chance that may be one whose errors go against the noise of these rows, so
+that its residuals are too small, and so is their product with what is left of y. Least squares of
+both, where it errs no more than chance allows, says what the correlation would have been.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
+from covaria.nuisance.policy import POLICY
 
 Array = NDArray[np.float64]
 Pair = tuple[Array, Array]
@@ -30,6 +37,31 @@ def attenuation(full: Pair, halves: list[Pair], weights: Array) -> float:
     """
     found, *of_halves = (_correlation(x, y, weights) for x, y in (full, *halves))
     return float(max(0.0, np.sign(found) * (found - np.mean(of_halves))))
+
+
+def shortfall(found: Pair, plainer: Pair, weights: Array) -> float:
+    """Return by how much a correlation of residuals is nearer to zero than that of plainer models.
+
+    0 where one of those errs by more than `POLICY.as_good` standard errors.
+
+    >>> x, error = np.array([1.0, -1, 1, -1]), np.array([1.0, -1, -1, 1])
+    >>> round(shortfall((x - 0.6 * error, x), (x, x), np.ones(4)), 2)
+    0.14
+    """
+    if any(
+        _excess(one, other, weights) > POLICY.as_good
+        for one, other in zip(found, plainer, strict=True)
+    ):
+        return 0.0
+    own, other = (_correlation(x, y, weights) for x, y in (found, plainer))
+    return float(max(0.0, np.sign(own) * (other - own)))
+
+
+def _excess(found: Array, plainer: Array, weights: Array) -> float:
+    """Return by how many standard errors plainer models have the larger squared residuals."""
+    more = weights * (plainer**2 - found**2)
+    error = more.std() / np.sqrt(len(more))
+    return float(more.mean() / error) if error > 0 else 0.0
 
 
 def _correlation(x: Array, y: Array, weights: Array) -> float:

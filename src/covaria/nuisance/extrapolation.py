@@ -3,10 +3,14 @@
 Where y follows E[x_j | the others], both regressions shrink the same function, and products of
 residuals do not average 0, though x_j is useless. What each regression still misses falls with the
 rows learned from, and how fast can be seen: learners that were given halves of each fold's training
-rows err by more. If errors fall like one over the rows, as much is still to be learned as halving
-the rows added: a share g of what is left of x_j, and h of what is left of y. Two such parts have
-a correlation of at most √(gh) with each other as shares of the residuals (Cauchy and Schwarz). A
-finding has to stand after as much is taken off it.
+rows err by more. If errors fall like rows^−γ, 1/(2^γ − 1) times as much is still to be learned as
+halving the rows added: a share g of what is left of x_j, and h of what is left of y. Two such parts
+have a correlation of at most √(gh) with each other as shares of the residuals (Cauchy and Schwarz).
+A finding has to stand after as much is taken off it.
+
+Of two lines nothing is taken off, nor where the mean serves: their errors are noise. A line beside
+a curve counts where that curve is far from learned: rows are then too few to show whether what the
+line serves bends as well.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.learners import Mean
 from covaria.nuisance.fit import by_task, run_plan
 from covaria.nuisance.plan import Blend, Choices, Outcome, Plan, Task
 from covaria.nuisance.policy import POLICY
@@ -153,6 +158,19 @@ def may_miss(plan: Plan, n_features: int) -> Flags:
     for k in range(len(plan.folds)):
         for j in plan.choices.x[k]:
             found[k, j] = _is_biased(plan.choices, k, j)
+    return found
+
+
+def beside_a_line(plan: Plan, n_features: int) -> Flags:
+    """Return the features of which a line serves one regression, and a curve the other."""
+    found = np.zeros(n_features, dtype=bool)
+    if plan.choices is None or not plan.extrapolate:
+        return found
+    for k in range(len(plan.folds)):
+        for j, of_x in plan.choices.x[k].items():
+            pair = of_x, plan.choices.y_rest[k].get(j, plan.choices.y[k])
+            is_mean = any(learner.name == Mean.name for blend in pair for learner, _ in blend)
+            found[j] |= not is_mean and _is_unbiased(pair[0]) != _is_unbiased(pair[1])
     return found
 
 

@@ -31,6 +31,7 @@ ENGINES = {
     "network": "network",
     "predictions": "given",
     "ridge": "linear",
+    "ridge_path": "ridge_path",
     "splines": "splines",
     "surfaces": "surfaces",
 }
@@ -50,6 +51,10 @@ class Engine(Protocol):
     """A module below `engines`."""
 
     __name__: str
+
+    def supports(self, plan: Plan) -> bool:
+        """Return whether it has a fast way for the plan."""
+        ...
 
     def cut_by(self, plan: Plan) -> str:
         """Return how workers may share it."""

@@ -7,7 +7,7 @@ permutation ask that of y on all columns) fits it once more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 import numpy as np
@@ -85,5 +85,5 @@ def _digest(values: NDArray[np.generic]) -> bytes:
 def _arrays(kept: Kept) -> Iterable[NDArray[np.generic]]:
     if isinstance(kept, list):
         return kept
-    values = (getattr(kept, one.name) for one in fields(kept))
-    return [value for value in values if isinstance(value, np.ndarray)]
+    values = (kept.prediction, kept.dropped, kept.permuted, kept.left, kept.lazy, kept.direction)
+    return [value for value in values if value is not None]

@@ -15,19 +15,21 @@ from numpy.typing import NDArray
 from covaria.errors import InputError
 from covaria.execution.cost import Ledger
 from covaria.execution.threads import one_thread
-from covaria.learners import Auto, Boosting, Sparse
+from covaria.learners import Auto, Boosting, Linear, Sparse
 from covaria.nuisance import conditional
-from covaria.nuisance.attenuation import attenuation
+from covaria.nuisance.attenuation import attenuation, shortfall
 from covaria.nuisance.directions import directions
 from covaria.nuisance.engines import plain
 from covaria.nuisance.extrapolation import (
     PRODUCT,
+    beside_a_line,
     fitted_once,
     halves_of,
     may_miss,
     wanted_of,
 )
 from covaria.nuisance.fit import by_task, engine_for, run_plan
+from covaria.nuisance.model_noise import noise_of_lines
 from covaria.nuisance.plan import OF_FULL_MODEL, Choices, Outcome, Plan, Task
 from covaria.nuisance.policy import POLICY
 from covaria.nuisance.selected import less_selected
@@ -44,6 +46,8 @@ Array = NDArray[np.float64]
 SAME = 1e-12
 # Residuals below this share of a column's spread are rounding.
 ROUNDING = 1e-10
+# Correlations of more standard errors than these are an effect, whose interval is asked for.
+WITH_EFFECT = 2.0
 # Digits that other targets than columns keep, in units of their spread.
 DIGITS = 9
 # What came of the tasks of one fold and need: for each outcome, the features it answers for.
@@ -77,7 +81,8 @@ class Residuals:
     the rows a model learned from, 0 where it was tested on those same rows. `learners` are those
     that each regression chose, fold by fold, where it had a choice; `choices` says how.
     `halves` are those of models that learned from half the training rows each, and `may_miss` says
-    for which features both regressions may err alike (`nuisance/extrapolation.py`). `model_noise`
+    for which features both regressions may err alike (`nuisance/extrapolation.py`), `by_line` for
+    which of these one is a line, and halves of functions were not fitted. `model_noise`
     is the share of noise in the predictions of each feature's two regressions, where that was
     measured, `learning_curves` the share of what is left of x_j, and of y, that more rows would
     take away, `unlearned` the same, but no less than the noise of their models suggests, and
@@ -108,6 +113,7 @@ class Residuals:
     folds: Sequence[Fold] = ()
     halves: tuple[Residuals, ...] = ()
     may_miss: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    by_line: NDArray[np.bool_] | bool = False
     is_given: bool = False  # whether the model of y on all columns was fitted elsewhere
     n_given: int = 0  # the rows that it learned from, 0 where that was not told
     by_learners: Residuals | None = None
@@ -224,8 +230,9 @@ class Residuals:
         if not self.halves or self.unlearned is None:
             return np.zeros(self.data.n_features)
         full, *halves = (self._size_of_functions(one) for one in (self, *self.halves))
-        gap = _over(np.mean(halves, axis=0) - full, full).clip(0, 1)
-        shares = gap * np.nan_to_num(self.unlearned[:, 1])
+        gap = POLICY.still_missed * _over(np.mean(halves, axis=0) - full, full)
+        gap = np.where(self.by_line, np.nan_to_num(self.unlearned[:, 0]), gap)
+        shares = gap.clip(0, 1) * np.nan_to_num(self.unlearned[:, 1])
         return np.asarray(np.sqrt(shares) * self.may_miss)
 
     def _size_of_functions(self, of: Residuals) -> Array:
@@ -311,6 +318,7 @@ def _fitted(plan: Plan) -> Residuals:
     name = engine.__name__.rsplit(".", 1)[-1]
     residuals = replace(residuals, engine=name, choices=plan.choices)
     residuals, halves = _halved(plan, residuals)
+    residuals = _with_noise_of_lines(plan, residuals)
     if _has_own_candidates(plan) and plan.data.X.shape[1] > plan.data.n_rows:
         residuals = _less_selected(plan, residuals)
     if conditional.NEED in plan.needs:
@@ -386,12 +394,17 @@ def _halved(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ..
         residuals,
         model_noise=noise_of,
         learning_curves=curves,
-        unlearned=np.fmax(curves, POLICY.as_noise * noise).clip(max=1),
-        attenuation=_attenuations(residuals, found, parts[0]),
+        unlearned=(POLICY.still_missed * np.fmax(curves, noise)).clip(max=1),
+        attenuation=np.maximum(
+            _attenuations(residuals, found, parts[0]), _shortfalls(plan, residuals)
+        ),
     )
-    if not missed.any():
+    is_far_off = (np.nan_to_num(curves) >= POLICY.far_off).any(axis=1)
+    own = np.asarray(missed.any(axis=0))
+    by_line = ~own & is_far_off & beside_a_line(plan, plan.data.n_features)
+    if not (own | by_line).any():
         return residuals, ()
-    return replace(residuals, halves=found, may_miss=np.asarray(missed.any(axis=0))), parts
+    return replace(residuals, halves=found, may_miss=own | by_line, by_line=by_line), parts
 
 
 def _less_selected(plan: Plan, residuals: Residuals) -> Residuals:
@@ -447,6 +460,16 @@ def _learning_curves(
     return noise, curves
 
 
+def _with_noise_of_lines(plan: Plan, residuals: Residuals) -> Residuals:
+    """Return residuals of least squares with the noise of its models, where that is not small."""
+    if plan.learner != Linear() or plan.of_y is not None or residuals.n_folds < 2:
+        return residuals
+    owned = [len(feature.columns) for feature in plan.data.features]
+    noise = noise_of_lines(plan.data.X.shape[1] - np.array(owned), residuals.n_train)
+    noise = np.where(noise > POLICY.least_noise, noise, 0.0)
+    return replace(residuals, model_noise=noise) if noise.any() else residuals
+
+
 def _least(noise: Array) -> Array:
     """Return the lesser noise of the two regressions of each feature, 0 where none is known."""
     known = np.isfinite(noise)
@@ -480,6 +503,52 @@ def _attenuations(residuals: Residuals, halves: Sequence[Residuals], plan: Plan)
     return found
 
 
+def _shortfalls(plan: Plan, residuals: Residuals) -> Array:
+    """Return by how much correlations fall short of those that lines leave, where lines will do."""
+    found, asked = np.zeros(plan.data.n_features), _beside_lines(plan, residuals)
+    if not asked:
+        return found
+    tasks = frozenset(
+        Task(need, k, j) for need in PRODUCT for k in range(len(plan.folds)) for j in asked
+    )
+    lines = replace(
+        plan, learner=Linear(), choices=None, only=tasks, needs=PRODUCT, progress=None,
+        purpose="least squares beside",
+    )  # fmt: skip
+    left = gather(lines, run_plan(lines))
+    if not is_sound(left):
+        return found
+    weights = np.ones(len(residuals.rows)) if residuals.weights is None else residuals.weights
+    for j in asked:
+        own = plan.data.features[j].tested[0]
+        pair, of_lines = (
+            (one.x_given_rest[:, own], one.y_given_rest[:, j]) for one in (residuals, left)
+        )
+        found[j] = shortfall(pair, of_lines, weights)
+    return found
+
+
+def _beside_lines(plan: Plan, residuals: Residuals) -> list[int]:
+    """Return features of one column with an effect on a number y, which not only lines serve."""
+    n_rows, is_narrow = len(residuals.rows), 2 * plan.data.X.shape[1] <= residuals.n_train
+    if plan.data.classes or not (_has_own_candidates(plan) and is_narrow):
+        return []
+    found = []
+    for j, feature in enumerate(plan.data.features):
+        if len(feature.tested) == 1 and not _are_lines(plan, j):
+            x, y = residuals.x_given_rest[:, feature.tested[0]], residuals.y_given_rest[:, j]
+            size = np.sqrt((x @ x) * (y @ y))
+            if n_rows * (x @ y) ** 2 > (WITH_EFFECT * size) ** 2:
+                found.append(j)
+    return found
+
+
+def _are_lines(plan: Plan, j: int) -> bool:
+    """Return whether least squares serves both regressions of a feature in all folds."""
+    folds = range(len(plan.folds))
+    return all(plan.blend(Task(n, k, j)) == ((Linear(), 1.0),) for n in PRODUCT for k in folds)
+
+
 def _learning_curve(left: Sequence[Array], weights: Array) -> tuple[float, float]:
     """Return the share of noise in one regression, and how much halving its rows added."""
     full, one, other = left
@@ -503,6 +572,9 @@ def _within_levels(residuals: Residuals) -> Residuals:
         others = [levels.code[residuals.rows] for levels in data.levels if levels.feature != j]
         parts = [(name, at) for name, at in _of_feature(j, feature) if name in arrays]
         codes = [code for code in others if _goes_with(arrays, parts, code)]
+        if len(others) > 1:
+            raw = _before_regressions(residuals, feature)
+            codes = [code for code in others if goes_with(raw, code)]
         if not feature.columns or not codes:
             continue
         for name, at in parts:
@@ -515,6 +587,16 @@ def _within_levels(residuals: Residuals) -> Residuals:
             within_one[j] = codes[0]
     halves = tuple(_within_levels(half) for half in residuals.halves)
     return replace(residuals, arrays=arrays, widening=widen, within=within_one, halves=halves)
+
+
+def _before_regressions(residuals: Residuals, feature: Feature) -> Array:
+    """Return y and a feature's columns as they are in the table.
+
+    Means by level of one category hold those of another that its rows share, in the regressions of
+    x_j and y alike, and leave less than chance would: residuals do not tell which matter.
+    """
+    data, rows = residuals.data, residuals.rows
+    return np.column_stack([data.y[rows], data.X[rows][:, list(feature.tested)]])
 
 
 def _of_feature(j: int, feature: Feature) -> list[tuple[str, int | list[int]]]:

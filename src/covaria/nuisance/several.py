@@ -1,8 +1,8 @@
 """Several targets at once: each regressed by itself, and what is left of them side by side.
 
 Without an effect x_j is independent of all targets jointly, given the others, so the products of
-its residual with those of every target have mean 0: GCM tests them by one χ², PCM adds up the
-products of all, and gains add up the targets' losses, each in units of its own variance.
+its residual with those of every target have mean 0: GCM tests them by one χ², PCM takes the
+target that says most, and gains add up the targets' losses, each in units of its own variance.
 """
 
 from __future__ import annotations

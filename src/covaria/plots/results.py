@@ -1,4 +1,4 @@
-"""Pictures of a Result: effects, p-values, leftovers, regressions and cost."""
+"""Pictures of a Result: effects, p-values, residuals, regressions and cost."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def residuals(result: Result, feature: str, *, most: int = 2000, ax: Axes | None
     left = residual_pair(result, result.features.index(feature))
     if left is None:
         raise InputError(
-            f"'{short(feature)}' has no leftovers in this result. Assess with methods=['gcm']."
+            f"'{short(feature)}' has no residuals in this result. Assess with methods=['gcm']."
         )
     ax = ax or new_axes(6.0, 4.5)
     kept = left.thinned(most)

@@ -14,6 +14,7 @@ from covaria.methods import METHODS, Method
 from covaria.options.policy import Policy, threshold
 from covaria.results.findings import Finding, note, of_each, ranked, texts
 from covaria.results.result import Result
+from covaria.tables.policy import POLICY as TABLES
 
 Array = NDArray[np.float64]
 
@@ -22,13 +23,11 @@ Array = NDArray[np.float64]
 class ReportPolicy(Policy):
     """What a report points out beside the findings of its result.
 
-    few_rows    below which the normal limit of a mean of products is a hope rather than a fact
     explained   R² from the others, from which on neighbours are looked for
     together    correlation of two features' residuals, from which on they explain each other
     heavy       share of the squared scores in a hundredth of the rows that makes a mean rough
     """
 
-    few_rows: int = threshold(100, "convention: the usual rule for a normal limit of products")
     explained: float = threshold(0.9, "formula: a variance inflation of 10, 1/(1 − R²)")
     together: float = threshold(0.5, "judgement, not measured: half of the way to a copy")
     heavy: float = threshold(
@@ -47,13 +46,14 @@ def all_findings(result: Result) -> list[Finding]:
 
 def all_alerts(result: Result) -> list[str]:
     """Return the sentences of all findings, those that put a verdict in doubt first."""
-    return list(texts(ranked(all_findings(result))))
+    matter = set(result.table.loc[result.table["selected"], "feature"])
+    return list(texts(ranked(all_findings(result), matter)))
 
 
 def _small(result: Result) -> Iterable[Finding]:
     n_rows = result.about.n_tested
     n_features = result.about.n_features + result.about.n_others
-    if n_rows < POLICY.few_rows:
+    if n_rows < TABLES.few_rows <= result.about.n_rows:  # of fewer the table's own note tells
         yield note(
             f"Only {plural(n_rows, 'row')} were tested: p-values are rough and power is low.",
             "few_tested",

@@ -47,7 +47,19 @@ class VerdictFacts(TypedDict):
 
     feature: str
     verdict: str
+    matters: bool
     tests: list[TestFacts]
+
+
+class SetFacts(TypedDict):
+    """What is known of features that were tested together."""
+
+    features: list[str]
+    p_value: float
+    p_adjusted: float
+    p_text: str
+    verdict: str
+    smallest: bool
 
 
 class AboutFacts(TypedDict, total=False):
@@ -67,6 +79,7 @@ class Facts(TypedDict):
     alerts: list[str]
     methods: list[MethodFacts]
     verdicts: list[VerdictFacts]
+    sets: list[SetFacts]
     quality: list[Line]
     cost: list[Line]
     efficiency: dict[str, object]

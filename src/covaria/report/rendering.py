@@ -231,11 +231,10 @@ def _cost(facts: Facts) -> list[dict[str, object]]:
 
 
 def _quality(facts: Facts) -> dict[str, object]:
-    """Return the regressions to look at first: of y on all, and those with an alarm."""
+    """Return the regressions to look at first: of y on all, and those with a warning."""
     rows = facts["quality"]
     columns = list(rows[0]) if rows else []
-    alarms = [c for c in columns if "alarm" in c]
-    first = [row for row in rows if not row.get("feature") or any(row[c] for c in alarms)]
+    first = [row for row in rows if not row.get("feature") or row.get("alarm")]
     return {"columns": columns, "rows": first[:MOST_DRAWN], "left_out": len(first) - MOST_DRAWN}
 
 

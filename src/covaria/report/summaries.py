@@ -12,6 +12,7 @@ from covaria.report.facts import (
     AboutFacts,
     Facts,
     MethodFacts,
+    SetFacts,
     StabilityFacts,
     StabilityPage,
     TestFacts,
@@ -20,12 +21,12 @@ from covaria.report.facts import (
 )
 from covaria.report.words import answer, methods_paragraph, references, snippet
 from covaria.results.result import (
-    CHOSEN,
     Result,
     describe_effect,
     describe_p,
     is_combination,
     lines_of,
+    mattering,
 )
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ MOST_COMPARED = 40
 def summarize(result: Result, *, title: str | None = None) -> Facts:
     """Return the facts of a result, in the order a reader wants them."""
     verdicts = _verdicts(result)
-    said = ("matters", CHOSEN)
-    matter = [row["feature"] for row in verdicts if row["verdict"].startswith(said)]
+    matter = [row["feature"] for row in verdicts if row["matters"]]
     return {
         "title": title or f"What matters for {result.about.target}",
         "headline": result.headline,
@@ -50,6 +50,7 @@ def summarize(result: Result, *, title: str | None = None) -> Facts:
         "alerts": all_alerts(result),
         "methods": [_method(result, name) for name in ordered(result.methods)],
         "verdicts": verdicts,
+        "sets": _sets(result),
         "quality": lines_of(result.quality),
         "cost": lines_of(result.cost),
         "efficiency": compared(result, [row["feature"] for row in verdicts]),
@@ -58,6 +59,22 @@ def summarize(result: Result, *, title: str | None = None) -> Facts:
         "repeat": snippet(result),
         "about": cast(AboutFacts, dict(result.about)),
     }
+
+
+def _sets(result: Result) -> list[SetFacts]:
+    """Return the sets of two and more features that were tested together, the largest first."""
+    return [
+        {
+            "features": list(row["features"]),
+            "p_value": float(row["p_value"]),
+            "p_adjusted": float(row["p_adjusted"]),
+            "p_text": describe_p(float(row["p_adjusted"])),
+            "verdict": str(row["verdict"]),
+            "smallest": bool(row["smallest"]),
+        }
+        for row in result.groups.to_dict(orient="records")
+        if len(row["features"]) > 1
+    ]
 
 
 def ordered(methods: list[str]) -> list[str]:
@@ -86,7 +103,11 @@ def _verdicts(result: Result) -> list[VerdictFacts]:
     for own in tests.values():
         own.sort(key=lambda test: not is_combination(test["method"]))
     pairs = zip(result.verdicts["feature"], result.verdicts["verdict"], strict=True)
-    return [{"feature": f, "verdict": verdict, "tests": tests[f]} for f, verdict in pairs]
+    matter = set(mattering(result))
+    return [
+        {"feature": f, "verdict": verdict, "matters": f in matter, "tests": tests[f]}
+        for f, verdict in pairs
+    ]
 
 
 def _test(line: Mapping[str, Any], sides: Mapping[str, str]) -> TestFacts:

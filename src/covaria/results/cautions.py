@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from covaria.diagnostics.quality import NOT_A_MEAN, POORLY, TAKEN
 from covaria.errors import listed, plural, short
 from covaria.execution.compiling import numba_notes
 from covaria.learners import Auto, Learner, Prefit
+from covaria.methods import Method, method_of
 from covaria.nuisance.fit import COMPILED
 from covaria.results.findings import POLICY, Finding, note, of_each
 from covaria.results.options import Options
@@ -95,7 +97,8 @@ def _without_effect(data: Dataset, options: Options) -> Iterable[Finding]:
 
 def _used(table: pd.DataFrame, learner: Prefit) -> Iterable[Finding]:
     """Yield what dropout and permutation tell of a model of which nothing else is known."""
-    names = [m for m in dict.fromkeys(table["method"]) if m in ("dropout", "permutation")]
+    known = {name: method_of(name) for name in dict.fromkeys(table["method"])}
+    names = [name for name, m in known.items() if isinstance(m, Method) and m.of_one_model]
     if names and learner.n_train is None:
         yield note(
             f"{' and '.join(names).capitalize()} tell what this model uses: among correlated "
@@ -172,6 +175,23 @@ def _failed(table: pd.DataFrame) -> Iterable[Finding]:
         )
 
 
+def _determined(names: list[str], *, together: bool = False) -> str:
+    """Return the sentence on features that the others determine, tested together or not."""
+    so = "of each alone little can be said" if together else "little can be said, so group them"
+    return f"The others determine {listed(names)} almost fully: {so}."
+
+
+def told_of_sets(findings: Sequence[Finding], groups: pd.DataFrame) -> tuple[Finding, ...]:
+    """Return findings that do not ask to group features that were tested together."""
+    inside = {name for members in groups["features"] if len(members) > 1 for name in members}
+    names = [one.feature for one in findings if one.kind == TAKEN]
+    parts = {flag: [name for name in names if (name in inside) is flag] for flag in (True, False)}
+    said = {name: _determined(part, together=flag) for flag, part in parts.items() for name in part}
+    return tuple(
+        replace(one, text=said[one.feature]) if one.kind == TAKEN else one for one in findings
+    )
+
+
 def _of_regressions(quality: pd.DataFrame, target: str, learner: Learner) -> Iterable[Finding]:
     """Yield what the regressions' quality says of the tests."""
     full = quality.loc[quality["regression"] == "y given all", "r2"].tolist()
@@ -184,12 +204,7 @@ def _of_regressions(quality: pd.DataFrame, target: str, learner: Learner) -> Ite
         )
     taken = quality[quality["kind"] == TAKEN]
     names = taken["feature"].tolist()
-    yield from of_each(
-        TAKEN,
-        names,
-        f"The others determine {listed(names)} almost fully: little can be said, so group them.",
-        taken["r2"].tolist(),
-    )
+    yield from of_each(TAKEN, names, _determined(names), taken["r2"].tolist())
     poor = quality[quality["kind"] == POORLY]
     better = "Use" if learner.name == "auto" else "Use learner='auto',"
     names = poor["feature"].tolist()

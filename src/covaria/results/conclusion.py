@@ -125,7 +125,7 @@ def _tested_by_all(
             _reach(method, fitted[0]),
         )
         rows = rows_of_test(method, fitted, per_repeat, combined, options)
-        tables.append(rows if method.name != "gcm" else with_effect(rows, fitted, options))
+        tables.append(with_effect(rows, fitted, options) if method.coefficient else rows)
         scores[method.name] = _mean_over_repeats(fitted, per_repeat)
     return pd.concat(tables, ignore_index=True), scores
 

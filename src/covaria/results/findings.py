@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import NamedTuple
@@ -92,9 +92,25 @@ class Finding:
 OF_THE_TABLE = frozenset({"note", "slow", "some_features", "identifier", "codes", "near_copies"})
 
 
-def ranked(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings in the order to read them: verdicts in doubt first, cleaning last."""
-    return sorted(findings, key=lambda one: (not one.is_warning, one.kind in OF_THE_TABLE))
+# What says itself that a verdict might have been another.
+OF_VERDICTS = frozenset({"cannot_tell", "unstable"})
+
+
+def ranked(findings: Iterable[Finding], matter: Collection[str]) -> list[Finding]:
+    """Return findings in the order to read them: verdicts in doubt first, cleaning last.
+
+    A warning of a feature that was not found (`matter` are the others) takes nothing away from
+    what was, and comes after.
+    """
+
+    def place(one: Finding) -> int:
+        if one.is_warning and (not one.feature or one.feature in matter):
+            return 0
+        if one.kind in OF_VERDICTS:
+            return 1
+        return 2 if one.is_warning else 4 if one.kind in OF_THE_TABLE else 3
+
+    return sorted(findings, key=place)
 
 
 def note(text: str, kind: str = "note", value: float | None = None) -> Finding:

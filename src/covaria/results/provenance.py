@@ -88,7 +88,8 @@ def about_run(
 def _effect_of(method: AnyMethod, options: Options, data: Dataset) -> str:
     if data.rule is not None and isinstance(method, Method) and method.losses is not None:
         return f"share of the {data.rule.words} explained"
-    return EFFECTS[options.effect] if options.effect and method.name == "gcm" else method.effect
+    has_own = isinstance(method, Method) and method.coefficient
+    return EFFECTS[options.effect] if options.effect and has_own else method.effect
 
 
 def fingerprint(data: Dataset) -> str:

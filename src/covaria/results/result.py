@@ -169,13 +169,8 @@ class Result:
         """Return one row per feature, the clearest first: what each method says, and a verdict."""
         import pandas as pd
 
-        by_feature: dict[str, list[Line]] = {name: [] for name in self.features}
-        for line in cast(list[Line], self.table.to_dict(orient="records")):
-            by_feature[line["feature"]].append(line)
-        lines = sorted(by_feature.values(), key=_clearest)
-        return pd.DataFrame(
-            [_verdict(tests, self.about.methods, self.about.top) for tests in lines]
-        )
+        rows = [_verdict(tests, self.about.methods, self.about.top) for tests in _tests_of(self)]
+        return pd.DataFrame(rows)
 
     def __str__(self) -> str:
         lines = [self.headline, "", plain_table(self.verdicts)]
@@ -477,6 +472,19 @@ def describe_p(p: float | None) -> str:
     return "1" if p > 0.9995 else f"{p:.3f}".lstrip("0")
 
 
+def mattering(result: Result) -> list[str]:
+    """Return the features of which the verdict is that they matter, the clearest first."""
+    return [tests[0]["feature"] for tests in _tests_of(result) if _matters(tests)]
+
+
+def _tests_of(result: Result) -> list[list[Line]]:
+    """Return the tests of each feature, the clearest feature first."""
+    by_feature: dict[str, list[Line]] = {name: [] for name in result.features}
+    for line in cast(list[Line], result.table.to_dict(orient="records")):
+        by_feature[line["feature"]].append(line)
+    return sorted(by_feature.values(), key=_clearest)
+
+
 def _clearest(tests: list[Line]) -> tuple[float, float]:
     """Return what puts the clearest feature first: its smallest p, else its largest statistic."""
     p_values = [test["p_value"] for test in tests if not isnan(test["p_value"])]
@@ -491,29 +499,40 @@ def _verdict(tests: list[Line], sides: Mapping[str, str], top: int | None) -> di
             row[test["method"]] = describe_effect(test, sides.get(test["method"], ""))
         if not isnan(test["p_value"]):
             row[f"{test['method']} p"] = describe_p(test["p_adjusted"])
-    words = _in_words(tests)
-    if top is not None and words.startswith("matters"):
-        words = words.replace("matters", f"{CHOSEN} {top}")  # whatever its p-value
-    return {**row, "verdict": words}
+    return {**row, "verdict": _in_words(tests, top)}
 
 
-def _in_words(tests: list[Line]) -> str:
-    chosen = [str(test["method"]) for test in tests if test["selected"]]
-    combined = [str(test["method"]) for test in tests if is_combination(test["method"])]
-    if combined:
-        if set(combined) <= set(chosen):
-            return "matters"
-        if any(test.get("verdict") == "cannot tell" for test in tests):
-            return "cannot tell"
-        if chosen:
-            return f"unclear ({', '.join(chosen)} only)"
-    if len(chosen) == len(tests):
-        return "matters"
+def _selecting(tests: list[Line]) -> list[str]:
+    return [test["method"] for test in tests if test["selected"]]
+
+
+def _combining(tests: list[Line]) -> list[str]:
+    return [test["method"] for test in tests if is_combination(test["method"])]
+
+
+def _matters(tests: list[Line]) -> bool:
+    """Return whether the combinations select a feature, or where there is none any method."""
+    chosen, combined = _selecting(tests), _combining(tests)
+    return set(combined) <= set(chosen) if combined else bool(chosen)
+
+
+def _in_words(tests: list[Line], top: int | None) -> str:
+    """Return the verdict of all tests on one feature."""
+    chosen, combined = _selecting(tests), _combining(tests)
+    only = f" ({', '.join(chosen)} only)"
+    if _matters(tests):
+        matters = "matters" if top is None else f"{CHOSEN} {top}"  # whatever its p-value
+        return matters if combined or len(chosen) == len(tests) else matters + only
+    said = {test.get("verdict") for test in tests}
+    if "cannot tell" in said:
+        return "cannot tell"
     if chosen:
-        return f"matters ({', '.join(chosen)} only)"
-    for said in ("cannot tell", "negligible"):
-        if any(test.get("verdict") == said for test in tests):
-            return said
+        return "unclear" + only
+    return "negligible" if "negligible" in said else _without_verdict(tests)
+
+
+def _without_verdict(tests: list[Line]) -> str:
+    """Return why there is no verdict, or that there is no evidence."""
     every = [Status.of(str(test["status"])) for test in tests]
     if all(status.is_failed for status in every):
         return short(str(every[0]), 60)

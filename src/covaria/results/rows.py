@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 # Of every table of tests.
+# A correlation below this is rounding.
+ROUNDING = 1e-12
 COLUMNS = (
     "method", "feature", "estimate", "std_error", "low", "high", "statistic", "p_value",
     "p_adjusted", "selected", "status", "df", "effect", "effect_low", "effect_high", "verdict",
@@ -92,6 +94,9 @@ def with_effect(rows: pd.DataFrame, fitted: Sequence[Residuals], options: Option
     error = np.sqrt(np.mean(found[:, 1] ** 2 + (found[:, 0] - theta) ** 2, axis=0))
     freedom = freedom_of(fitted[0].clusters)
     low, high = interval(theta, error, "two-sided", options.confidence, freedom)
+    if options.alternative in (None, "two-sided"):
+        p_value = rows["p_value"].to_numpy(float)
+        low, high = agreeing(low, high, theta, p_value, "two-sided", options.confidence)
     columns = {"effect": theta, "effect_low": low, "effect_high": high, "effect_error": error}
     ok = rows["status"].to_numpy() == "ok"
     return rows.assign(**{name: np.where(ok, own, np.nan) for name, own in columns.items()})
@@ -155,7 +160,11 @@ def _effect_interval(
     effect = tests.estimate / unit
     least, most = (np.where(known, np.tanh(end), 0.0) for end in ends)
     ends = agreeing(least, most, effect, tests.p_value, alternative, options.confidence)
-    low, high = (np.where(known, end, given) for end, given in zip(ends, (low, high), strict=True))
+    # That of several columns is a length, which is no more than 1 either.
+    low, high = (
+        np.where(known, end, np.clip(given, -1.0, 1.0))
+        for end, given in zip(ends, (low, high), strict=True)
+    )
     return low, high
 
 
@@ -164,7 +173,8 @@ def _less_attenuated(
 ) -> tuple[Array, Array]:
     """Return an interval of Fisher's z that reaches as far as it would with less error in models.
 
-    Only the end away from zero moves: `nuisance/attenuation.py`.
+    Only the end away from zero moves (`nuisance/attenuation.py`), and none of an estimate that is
+    zero but for rounding.
     """
     taken = [
         np.zeros_like(centre) if one.attenuation is None else one.attenuation for one in fitted
@@ -172,7 +182,7 @@ def _less_attenuated(
     r = np.tanh(centre)
     whole = np.clip(np.abs(r) + np.mean(taken, axis=0), 0.0, 1 - 1e-12)
     further = np.maximum(np.arctanh(whole) - np.abs(centre), 0.0)
-    return ends[0] - further * (r < 0), ends[1] + further * (r > 0)
+    return ends[0] - further * (r < -ROUNDING), ends[1] + further * (r > ROUNDING)
 
 
 def _selected(

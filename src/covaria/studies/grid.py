@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # What `assess` takes that a study may set; a list makes a grid of it.
 OPTIONS = (
     "paper", "splits", "correction", "alpha", "validity", "alternative", "permutations",
-    "confidence", "top", "features", "check", "shared_randomness", "loss",
+    "confidence", "top", "features", "check", "extrapolate", "shared_randomness", "loss",
 )  # fmt: skip
 TOP = ("repeats", "seed", "scenario", "learner", "methods", *OPTIONS)
 # Settings whose value is itself a list; a list of such lists makes a grid.

@@ -151,7 +151,7 @@ def _note_of_oversampling(
     is_repeat = repeats([*columns, y])
     shares = np.array([is_repeat[y == k].mean() for k in range(len(classes))])
     *_, second, largest = np.sort(shares)
-    if largest >= POLICY.oversampled and largest > 3 * second:
+    if largest >= POLICY.oversampled and largest > POLICY.more_often * second:
         name = classes[int(np.argmax(shares))]
         yield (
             f"{100 * largest:.0f}% of the rows of class '{short(name)}' repeat another, of other "

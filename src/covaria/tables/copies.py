@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.options.policy import Policy, threshold
+from covaria.tables.arrays import Rows
 
 Codes = NDArray[np.uint64]
-Rows = NDArray[np.intp]
 
 CHANCE = (
     "judgement: columns that go together make chance pairs more frequent, by up to this much; "

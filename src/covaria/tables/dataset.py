@@ -40,6 +40,7 @@ from covaria.tables.layout import (
     named_groups,
 )
 from covaria.tables.losses import Loss
+from covaria.tables.policy import POLICY
 from covaria.tables.reading import Column, columns_of, frame_of, has_columns
 from covaria.tables.survival import PartialLikelihood, checked_times
 from covaria.tables.targets import TASKS, check_target, name_of_target, read_target, several_targets
@@ -100,10 +101,11 @@ class Dataset:
         """
         task, groups = one_of("task", task, TASKS), named_groups(groups)
         if several := several_targets(y):
-            return cls._of_several(X, several, groups=groups, sample_weight=sample_weight,
-                                   clusters=clusters, event=event, task=task, copies=copies,
-                                   keep_frame=keep_frame,
-                                   missing_target=missing_target)  # fmt: skip
+            return cls._of_several(
+                X, several, groups=groups, sample_weight=sample_weight, clusters=clusters,
+                event=event, task=task, copies=copies, keep_frame=keep_frame,
+                missing_target=missing_target,
+            )  # fmt: skip
         missing_target = one_of("missing_target", missing_target, MISSING_TARGET)
         table, problems = columns_of(X), Problems()
         target = text_of(y) if isinstance(y, str) else name_of_target(y)
@@ -123,34 +125,22 @@ class Dataset:
         assert read_y is not None
         assert parts is not None
         codes, classes = read_y
-        X_columns, holes, features = laid_out(parts, n_rows)
+        numbers, holes, features = laid_out(parts, n_rows)
         oversampled: tuple[str, ...] = ()
         if copies and clusters is None:
             own, oversampled = repeated_rows([c.values for c in table.values()], codes, classes)
             n_copies = 0 if own is None else n_rows - int(own.max()) - 1
-        frame = _frame(X, list(table), features, groups, beside.kept) if keep_frame else None
-        data = cls(
-            X=X_columns,
-            y=codes,
-            features=features,
-            target=target,
-            classes=classes,
-            holes=holes,
-            weights=weights,
-            clusters=own,
-            n_copies=n_copies,
-            notes=(
-                *beside.notes,
-                *(column.note for column in table.values() if column.note),
-                *_notes(encoded, X_columns, features, codes),
-                *note_of_copies(n_copies, n_rows),
-                *oversampled,
-                *note_of_clusters(own),
-            ),
-            levels=levels_of(parts),
-            frame=frame,
-            kept=beside.kept,
+        notes = (
+            *beside.notes,
+            *(column.note for column in table.values() if column.note),
+            *_notes(encoded, numbers, features, codes),
+            *note_of_copies(n_copies, n_rows),
+            *oversampled,
+            *note_of_clusters(own),
         )
+        frame = _frame(X, list(table), features, groups, beside.kept) if keep_frame else None
+        data = cls(numbers, codes, features, target, classes, holes, weights, own, n_copies, notes,
+                   levels=levels_of(parts), frame=frame, kept=beside.kept)  # fmt: skip
         return data if beside.event is None else data._of_times(beside.event)
 
     @classmethod
@@ -424,7 +414,7 @@ def _notes(
     """Yield what a user should know about the table before trusting the answer."""
     yield from (column.note for column in encoded.values() if column.note)
     yield from _same_values(X, features)
-    if len(y) < 50:
+    if len(y) < POLICY.few_rows:
         yield f"There are only {len(y)} rows: p-values rest on large samples and are rough here."
     if X.shape[1] >= len(y):
         yield f"There are more columns ({X.shape[1]:,}) than rows ({len(y):,}): expect low power."

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.tables.arrays import Rows
+
 if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

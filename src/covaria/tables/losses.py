@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from covaria.errors import InputError, did_you_mean, short
 from covaria.options.checks import between_0_and_1, shown
 from covaria.options.naming import read_call
+from covaria.tables.arrays import Index
 
 Array = NDArray[np.float64]
-Index = NDArray[np.intp] | slice
 # Means of counts and of positive numbers are above 0; predictions below this share of the mean of y
 # are lifted to it.
 LEAST_MEAN = 0.01

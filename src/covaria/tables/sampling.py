@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-Rows = NDArray[np.int64]
+RowNumbers = NDArray[np.int64]
 PARQUET_ENDINGS = (".parquet", ".pq")
 ARROW_ENDINGS = (".arrow", ".feather", ".ipc")
 # A run holds so many bytes for each cell of its table, twice as many for text (docs/tables.md).
@@ -48,7 +48,7 @@ class Source:
     n_columns: int
     n_texts: int
     whole: Callable[[], object]
-    drawn: Callable[[Rows], pd.DataFrame]
+    drawn: Callable[[RowNumbers], pd.DataFrame]
 
     @property
     def bytes_per_row(self) -> int:
@@ -107,14 +107,14 @@ def _some_of_frame(X: Any, rows: int, seed: int) -> tuple[Any, list[str]]:
     return _rows_of(X, some), [note(len(X), rows)]
 
 
-def _rows_of(X: Any, some: Rows) -> Any:
+def _rows_of(X: Any, some: RowNumbers) -> Any:
     """Return some rows of a frame of pandas or polars, or of a table of Arrow."""
     if hasattr(X, "iloc"):
         return X.iloc[some]
     return X.take(some) if hasattr(X, "combine_chunks") else X[some]
 
 
-def drawn(n_rows: int, wanted: int, seed: int) -> Rows:
+def drawn(n_rows: int, wanted: int, seed: int) -> RowNumbers:
     """Return the numbers of rows of a simple random sample, in their order.
 
     >>> drawn(10**6, 3, seed=0).shape, bool((np.diff(drawn(10**6, 1000, seed=0)) > 0).all())
@@ -259,7 +259,7 @@ def _of_lazy_frame(frame: Any) -> Source:
 
     at = "__row__"
 
-    def some_of(some: Rows) -> object:
+    def some_of(some: RowNumbers) -> object:
         wanted = pl.LazyFrame({at: some.astype(np.uint32)})
         numbered = frame.with_row_index(at).join(wanted, on=at, how="semi")
         return numbered.collect(engine="streaming").sort(at).drop(at)
@@ -295,7 +295,7 @@ def _n_texts(schema: pa.Schema) -> int:
     return sum(any(is_kind(field.type) for is_kind in kinds) for field in schema)
 
 
-def _taken(schema: pa.Schema, batches: Iterable[pa.RecordBatch], some: Rows) -> pd.DataFrame:
+def _taken(schema: pa.Schema, batches: Iterable[pa.RecordBatch], some: RowNumbers) -> pd.DataFrame:
     """Return some rows of a stream of batches, by their numbers in it."""
     import pyarrow as pa
 

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.errors import InputError, plural
-from covaria.tables.losses import LEAST_MEAN, Array, Index, Loss
+from covaria.tables.arrays import Index
+from covaria.tables.losses import LEAST_MEAN, Array, Loss
 
 # Fewer events than this cannot be cross-fitted.
 LEAST_EVENTS = 10

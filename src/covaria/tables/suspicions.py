@@ -24,11 +24,13 @@ class SuspicionPolicy(Policy):
     leak           correlation with the target, from which on a feature may be made from it
     same           correlation of two columns, above which they say the same but for rounding
     rows_a_level   that a column of codes has at least
+    code_from      the least number, from which on whole numbers with gaps are codes
     """
 
     leak: float = threshold(0.95, "convention: nine tenths of the target's variance")
     same: float = threshold(0.99999, "formula: rounding to three digits takes away less")
     rows_a_level: int = threshold(10, "judgement, not measured: fewer are values, not codes")
+    code_from: int = threshold(100, "judgement, not measured: counts begin at 0 or 1, codes rarely")
 
 
 POLICY = SuspicionPolicy()
@@ -165,7 +167,7 @@ def _is_code(name: str, values: Array) -> bool:
     if not np.array_equal(levels, np.round(levels)) or levels[0] < 0:
         return False
     uneven = len(np.unique(np.diff(levels))) > 1
-    return bool(CODE_NAME.search(name.strip())) or (uneven and levels[0] >= 100)
+    return bool(CODE_NAME.search(name.strip())) or (uneven and levels[0] >= POLICY.code_from)
 
 
 def _shown(names: list[str]) -> list[str]:

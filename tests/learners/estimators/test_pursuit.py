@@ -122,3 +122,30 @@ def test_a_step_is_the_least_squares_fit_of_what_the_direction_changes():
     step = index.step(V, y, weights)
     along = np.outer(index.theta, index.theta)  # is free: length one follows
     assert step - along @ step == pytest.approx(expected - along @ expected, rel=1e-3, abs=1e-4)
+
+
+def test_a_model_without_a_column_starts_from_the_one_on_all_and_ends_where_it_would_have_alone():
+    rng = np.random.default_rng(9)
+    X, new = rng.normal(size=(600, 8)), rng.normal(size=(2000, 8))
+    y, truth = (np.abs(Z[:, 0] + Z[:, 1]) + np.sin(Z[:, 2]) for Z in (X, new))
+    y = y + 0.3 * rng.normal(size=600)
+    full = PursuitModel().fit(X, y)
+    for left_out, least in ((7, 0.9), (2, 0.6)):
+        rest = np.delete(np.arange(8), left_out)
+        alone = explained(PursuitModel(), X[:, rest], y, new[:, rest], truth)
+        warm = explained(PursuitModel(start=full), X[:, rest], y, new[:, rest], truth)
+        assert warm > alone - 0.02
+        assert warm > least
+
+
+def test_many_columns_are_turned_by_conjugate_gradients_as_by_the_exact_step(monkeypatch):
+    from covaria.learners.estimators import pursuit
+
+    rng = np.random.default_rng(10)
+    (X, m), (new, m_new) = a_sum(rng, 900, 60), a_sum(rng, 2000, 60)
+    y = np.sin(2 * m) + 0.3 * rng.normal(size=900)
+    quick = explained(PursuitModel(), X, y, new, np.sin(2 * m_new))
+    monkeypatch.setattr(pursuit, "FEW", 100)
+    exact = explained(PursuitModel(), X, y, new, np.sin(2 * m_new))
+    assert quick == pytest.approx(exact, abs=0.01)
+    assert quick > 0.85

@@ -302,3 +302,17 @@ def test_it_is_faster_than_one_model_after_the_other(n_splits):
     ours = least_seconds(lambda: list(boosting.run(plan)), 2)
     one = least_seconds(lambda: GradientBoosting(splits=n_splits).fit(X, y))
     assert ours < 41 * one / 5
+
+
+@pytest.mark.parametrize("splits", [1, 4])
+@pytest.mark.parametrize("n_rows", [120, 400])
+def test_the_mean_over_other_values_is_that_of_asking_for_each(splits, n_rows):
+    rng = np.random.default_rng(11)
+    X = np.round(rng.normal(size=(n_rows, 5)), 1)
+    y = X[:, 0] * X[:, 1] + np.abs(X[:, 2]) + 0.1 * rng.normal(size=n_rows)
+    job = prepare(
+        X, y, learner=Boosting(trees=30, splits=splits), groups={"pair": ["x1", "x3"]}, splits=2
+    )
+    plan = replace(job.plan(0), needs=frozenset({"y_direction"}))
+    for fast, slow in zip(boosting.run(plan), plain.run(plan), strict=True):
+        np.testing.assert_allclose(fast.direction, slow.direction, atol=1e-12)

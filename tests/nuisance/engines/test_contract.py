@@ -6,8 +6,18 @@ import pytest
 
 from as_plain import assert_as_plain, by_task
 from covaria.assessment import prepare
-from covaria.learners import Boosting, Kernel, Linear, Mean, Network, Ridge, Splines, Surfaces
-from covaria.nuisance.engines import plain, surfaces
+from covaria.learners import (
+    Boosting,
+    Kernel,
+    Linear,
+    Mean,
+    Network,
+    Ridge,
+    RidgePath,
+    Splines,
+    Surfaces,
+)
+from covaria.nuisance.engines import plain, ridge_path, surfaces
 from covaria.nuisance.fit import ENGINES, engine_for
 from covaria.nuisance.residuals import gather
 
@@ -20,6 +30,7 @@ LEARNERS = {
     "linear": (Linear(), 1e-8, 1e-6),
     "ridge": (Linear(ridge=3.0), 1e-8, 1e-6),
     "unitless ridge": (Ridge(ridge=3.0), 1e-8, 1e-6),
+    "ridge path": (RidgePath(), 1e-7, 1e-6),
     "splines": (Splines(), 1e-8, 1e-6),
     "splines by gcv": (Splines(df="gcv"), 1e-8, 1e-6),
     "surfaces": (Surfaces(), 1e-8, 1e-6),
@@ -85,8 +96,8 @@ def test_an_engine_leaves_what_the_plain_engine_leaves(name, kind, splits):
 
 
 def methods_for(learner, kind):
-    if learner.name == "mean":
-        return "gcm,loco"  # nothing else is asked of it
+    if learner.name in ("mean", "ridge_path"):
+        return "gcm,loco"  # nothing else is asked of them
     return METHODS + LAZY * (learner.name == "network" and "classes" not in kind)
 
 
@@ -123,3 +134,19 @@ def test_models_of_surfaces_without_features_that_were_not_tried_are_spared():
     rest = [o for task, o in zip(plan.tasks, outcomes, strict=True) if task.need == "y_given_rest"]
     assert len({id(outcome.prediction) for outcome in rest}) < len(rest)
     assert_as_plain(surfaces, plan)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_columns", [10, 90])
+def test_ridges_of_more_columns_than_rows_are_those_of_a_fit_each(weighted, n_columns):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(60, n_columns)) + rng.normal(size=(60, 1))
+    X[:, 3] = 2.0
+    X[:, 5] = X[:, 4]
+    weights = rng.integers(0, 3, 60) if weighted else None
+    y = X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=60)
+    plan = prepare(
+        X, y, learner=RidgePath(), methods="gcm,loco", sample_weight=weights, splits=3
+    ).plan(0)
+    assert engine_for(plan) is ridge_path
+    assert_as_plain(ridge_path, plan)

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from covaria.learners.estimators import Array
 
-Rows = NDArray[np.bool_]
+Flags = NDArray[np.bool_]
 Index = NDArray[np.intp]
 
 # A gain below this share of n·max(y²) is rounding, and must not make a column look used.
@@ -61,7 +61,7 @@ class GradientBoosting:
     `used_` says of each column whether any split used it.
     """
 
-    used_: Rows
+    used_: Flags
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class GradientBoosting:
             return np.stack([1 - answer[0], answer[0]], axis=1)
         return answer.T if self.n_classes else answer.ravel()
 
-    def _round(self, table: Table, targets: Array, scores: Array, seen: Rows) -> list[Tree]:
+    def _round(self, table: Table, targets: Array, scores: Array, seen: Flags) -> list[Tree]:
         """Return one tree for each row of `scores`, which move by them."""
         expected = mean(scores, self.n_classes)
         trees = []
@@ -120,7 +120,7 @@ class GradientBoosting:
             trees.append(Tree(cuts, leaves))
         return trees
 
-    def _grow(self, table: Table, z: Array, seen: Rows) -> list[Cut]:
+    def _grow(self, table: Table, z: Array, seen: Flags) -> list[Cut]:
         """Return the cuts of a tree, each time in the node that gains most."""
         nodes = [table.root(seen)]
         found = [table.best_split(nodes[0], z, self.min_node)]
@@ -137,7 +137,7 @@ class GradientBoosting:
             nodes.append(right)
             found.append(table.best_split(right, z, self.min_node))
 
-    def _leaves(self, table: Table, leaf: Index, z: Array, m: Array, seen: Rows) -> Array:
+    def _leaves(self, table: Table, leaf: Index, z: Array, m: Array, seen: Flags) -> Array:
         """Return the shrunken Newton step of each leaf, from the rows of the bag."""
         h = m * (1 - m) if self.n_classes else np.ones_like(m)
         slope = np.bincount(leaf[seen], table.weigh(z)[seen])
@@ -146,7 +146,7 @@ class GradientBoosting:
         return self.shrinkage * (step.clip(-LARGEST_STEP, LARGEST_STEP) if self.n_classes else step)
 
 
-def bags(seed: int, n_rows: int, trees: int, bag: float) -> Iterator[Rows]:
+def bags(seed: int, n_rows: int, trees: int, bag: float) -> Iterator[Flags]:
     """Yield for each tree which rows it sees.
 
     The columns have no say in it: models of other columns with the same seed and rows see
@@ -156,7 +156,7 @@ def bags(seed: int, n_rows: int, trees: int, bag: float) -> Iterator[Rows]:
         yield from some
 
 
-def blocks_of_bags(seed: int, n_rows: int, trees: int, bag: float) -> Iterator[Rows]:
+def blocks_of_bags(seed: int, n_rows: int, trees: int, bag: float) -> Iterator[Flags]:
     """Yield the same bags, a row for each, as many at a time as are drawn at once."""
     rng, size, at_once = np.random.default_rng(seed), int(bag * n_rows), max(1, DRAWN // n_rows)
     for first in range(0, trees, at_once):
@@ -167,7 +167,7 @@ def blocks_of_bags(seed: int, n_rows: int, trees: int, bag: float) -> Iterator[R
             yield np.ones((count, n_rows), dtype=bool)
 
 
-def smallest(numbers: Array, size: int) -> Rows:
+def smallest(numbers: Array, size: int) -> Flags:
     """Return of each number whether it is among the `size` smallest of its row."""
     ordered = numbers.copy()
     for row in ordered:
@@ -223,7 +223,7 @@ class Table:
         ordered = np.take_along_axis(self.columns, self.order, axis=1)
         self.tied = bool((ordered[:, 1:] == ordered[:, :-1]).any())
 
-    def root(self, seen: Rows) -> Node:
+    def root(self, seen: Flags) -> Node:
         """Return the node that holds all rows of a bag."""
         return among(Node(np.arange(len(seen)), self.order), seen)
 
@@ -281,7 +281,7 @@ class BinnedTable(Table):
         self.bins = [bins(*pair) for pair in zip(self.columns, self.edges, strict=True)]
         self.n_bins = 1 + max((len(edges) for edges in self.edges), default=0)
 
-    def root(self, seen: Rows) -> Node:
+    def root(self, seen: Flags) -> Node:
         """Return the node that holds all rows of a bag."""
         return Node(np.flatnonzero(seen), np.empty((0, 0), dtype=np.intp))
 
@@ -307,7 +307,7 @@ class BinnedTable(Table):
         return np.cumsum(sums, axis=1, dtype=float)[:, :-1]
 
 
-def among(node: Node, chosen: Rows) -> Node:
+def among(node: Node, chosen: Flags) -> Node:
     """Return the part of a node that is among the chosen rows."""
     rows = node.rows[chosen[node.rows]]
     everywhere = node.order.ravel()
@@ -323,7 +323,7 @@ def split_factors(left: Array, total: float) -> Array:
     return np.divide(total, left * right, out=np.zeros(left.shape), where=heavy)
 
 
-def steps(table: Table, node: Node, min_node: int) -> Rows:
+def steps(table: Table, node: Node, min_node: int) -> Flags:
     """Return at which of the allowed places a column goes from one value to another."""
     end = len(node.rows) - min_node + 1
     values = np.take_along_axis(table.columns, node.order[:, min_node - 1 : end], axis=1)
@@ -398,7 +398,7 @@ def mean(scores: Array, n_classes: int) -> Array:
     return raised / total
 
 
-def columns_used(rounds: list[list[Tree]], n_columns: int) -> Rows:
+def columns_used(rounds: list[list[Tree]], n_columns: int) -> Flags:
     """Return of each column whether any tree splits on it."""
     used = np.zeros(n_columns, dtype=bool)
     used[[cut.column for trees in rounds for tree in trees for cut in tree.cuts]] = True

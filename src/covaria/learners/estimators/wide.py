@@ -7,6 +7,7 @@ each; the lasso takes what few columns do, without holding it small (Meinshausen
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -15,14 +16,50 @@ from covaria.learners.estimators import Array, as_chances, as_targets
 from covaria.learners.estimators.single_index import center_and_scale
 from covaria.learners.estimators.splines import counted
 
-# Penalties over the largest eigenvalue, from next to none to next to all.
+# Penalties over the sum of the eigenvalues, from next to none to next to all.
 PENALTIES = np.logspace(-6, 2, 33)
+# Scores that differ by less than this share are tied.
+TIED = 1e-3
 # The lasso's penalties: so many, down to this share of the first that lets a column in.
 STEPS, LEAST = 25, 0.1
 # At most this share of the rows are columns.
 FULLEST = 0.25
 # A column has to explain as much as the best of all would by chance: 2 log(columns) variances.
 CHANCE = 2.0
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What makes columns of unit variance, as weights count rows."""
+
+    weights: Array  # that add up to one, of all rows
+    center: Array
+    scale: Array
+
+    @classmethod
+    def of(cls, X: Array, weights: Array | None) -> Self:
+        """Return the scaling of some rows; those without weight have no say."""
+        weights = np.ones(len(X)) if weights is None else weights
+        kept = weights > 0
+        w = weights[kept] / weights[kept].sum()
+        return cls(weights / weights.sum(), *center_and_scale(X[kept], w))
+
+    @property
+    def root(self) -> Array:
+        """Return the roots of the weights of those rows that have any, which average one."""
+        own = self.weights[self.weights > 0]
+        return np.asarray(np.sqrt(own * len(own))[:, None])
+
+    def apply(self, X: Array) -> Array:
+        """Return the rows that have weight, scaled."""
+        kept = self.weights > 0
+        return np.asarray((X[kept] - self.center) / self.scale * self.root)
+
+    def centred(self, targets: Array) -> tuple[Array, Array]:
+        """Return the means of targets, and what they leave in the rows that have weight."""
+        kept = self.weights > 0
+        means = self.weights[kept] @ targets[kept]
+        return means, np.asarray((targets[kept] - means) * self.root)
 
 
 class _Scaled:
@@ -33,13 +70,10 @@ class _Scaled:
 
     def fit(self, X: Array, y: Array, weights: Array | None = None) -> Self:
         """Return the model, fitted to `y`: numbers, or class codes from 0."""
-        X, y, w = counted(X, y, weights)
-        self.center_, self.scale_ = center_and_scale(X, w)
-        root = np.sqrt(w * len(w))[:, None]
-        targets = as_targets(y, self.n_classes)
-        self.mean_ = w @ targets
-        Z = (X - self.center_) / self.scale_ * root
-        self.slopes_ = self._slopes(Z, (targets - self.mean_) * root)
+        scaling = Scaling.of(X, weights)
+        self.center_, self.scale_ = scaling.center, scaling.scale
+        self.mean_, targets = scaling.centred(as_targets(y, self.n_classes))
+        self.slopes_ = self._slopes(scaling.apply(X), targets)
         return self
 
     def _slopes(self, Z: Array, targets: Array) -> Array:
@@ -56,18 +90,28 @@ class RidgePathModel(_Scaled):
     """Ridge at the penalty of least generalised cross-validation score."""
 
     def _slopes(self, Z: Array, targets: Array) -> Array:
-        n_rows = len(Z)
-        values, axes = np.linalg.eigh(Z @ Z.T)
-        values = np.maximum(values, 0.0)
-        if not values.size or values[-1] <= 0:
+        left, values, right = np.linalg.svd(Z, full_matrices=False)
+        values = values**2
+        if not values.sum() > 0:
             return np.zeros((Z.shape[1], targets.shape[1]))
-        rotated = axes.T @ targets
-        penalties = PENALTIES[:, None] * values[-1]
+        rotated = left.T @ targets
+        penalties = PENALTIES[:, None] * values.sum()
         kept = values / (values + penalties)
-        errors = (1 - kept) ** 2 @ np.square(rotated).sum(axis=1)
-        scores = errors / np.maximum(1 - (1 + kept.sum(axis=1)) / n_rows, 1e-6) ** 2
-        penalty = float(penalties[int(np.argmin(scores)), 0])
-        return np.asarray(Z.T @ (axes @ (rotated / (values + penalty)[:, None])))
+        missed = float(np.square(targets).sum() - np.square(rotated).sum())
+        errors = missed + (1 - kept) ** 2 @ np.square(rotated).sum(axis=1)
+        best = best_penalty(errors, kept.sum(axis=1), len(Z))
+        shrunk = kept[best] / np.sqrt(np.maximum(values, 1e-300))
+        return np.asarray(right.T @ (shrunk[:, None] * rotated))
+
+
+def best_penalty(errors: Array, used: Array, n_rows: int) -> int:
+    """Return the place of the least generalised cross-validation score, of ties the last.
+
+    The mean takes one parameter more than `used`. Where columns outnumber rows the score is flat
+    at small penalties, and rounding would choose among them.
+    """
+    scores = errors / np.maximum(1 - (1 + used) / n_rows, 1e-6) ** 2
+    return int(np.flatnonzero(scores <= (1 + TIED) * scores.min())[-1])
 
 
 class SparseModel(_Scaled):

@@ -45,9 +45,11 @@ from covaria.nuisance.auto.contest import (
 # Learners that are lines, or less.
 STRAIGHT = frozenset({"mean", "linear", "ridge", "sparse"})
 Rule = Callable[[int, dict[Learner, float]], bool]
+Trees = tuple[tuple[int, ...], float]
 
-STUMPS, MORE_STUMPS = (25, 50, 100), (200, 400, 800)
-DEEP, MORE_DEEP = (25, 50, 100), (200, 400)
+# So many trees at so large a step: at twice the step half as many learn about as much.
+STUMPS, MORE_STUMPS = ((25, 50, 100), 0.1), ((100, 200, 400), 0.2)
+DEEP, MORE_DEEP = ((25, 50), 0.2), ((100, 200), 0.2)
 DEEP_SPLITS = 4
 # Curves that bend where that is more than chance, and curves of many waves.
 CURVES = Splines(df="gcv", to_enter=4)
@@ -59,18 +61,19 @@ def hold_library(contest: Contest) -> None:
     data, keys = contest.plan.data, contest.keys
     of_numbers = [key for key in keys if key != Y or not data.classes]
     n_columns, n_rows = data.X.shape[1], max(len(train) for train, _ in contest.folds)
+    grown = keys if n_columns <= POLICY.most_columns_a_row * n_rows else [k for k in keys if k == Y]
     contest.enter([Mean()], keys)
     contest.enter([Linear()], keys)
     if 4 * n_columns > n_rows:
         for ridge in (10.0, 100.0, 1000.0):
             contest.enter([Ridge(ridge=ridge)], [key for key in keys if key not in of_numbers])
         contest.enter([RidgePath()], of_numbers)
-        contest.enter([Sparse()], of_numbers)
-    _grow(contest, 1, STUMPS, MORE_STUMPS)
+        contest.race([Sparse()], [key for key in of_numbers if key in grown])
+    _grow(contest, grown, 1, STUMPS, MORE_STUMPS)
     if n_columns <= POLICY.most_waves:
         contest.race([WAVES], _where(contest, keys, _is_wild))
         contest.race([Quadratic()], of_numbers)
-    learned = _where(contest, keys, _is_learned)
+    learned = _where(contest, grown, _is_learned)
     if n_columns > POLICY.most_curves:
         contest.race([Splines()], learned)
     else:
@@ -78,12 +81,13 @@ def hold_library(contest: Contest) -> None:
         contest.race([Splines()], [key for key in learned if key not in of_numbers])
     if POLICY.fewest_summed < n_columns < n_rows / 2:
         contest.race([Pursuit()], of_numbers)
-    _grow(contest, DEEP_SPLITS, DEEP, MORE_DEEP)
+    _grow(contest, grown, DEEP_SPLITS, DEEP, MORE_DEEP)
     if n_rows <= POLICY.most_kernel_rows:
         unit = 1 / max(1, n_columns - 1)
         wide, narrow = (Kernel(kind="ridge", C=10.0, sigma=width * unit) for width in (0.1, 0.5))
-        contest.race([wide], _where(contest, of_numbers, _is_curved))
-        contest.race([narrow], [key for key in of_numbers if contest.ran(wide, key)])
+        asked = [key for key in of_numbers if key == Y or n_columns <= POLICY.most_waves]
+        contest.race([wide], _where(contest, asked, _is_curved))
+        contest.race([narrow], [key for key in asked if contest.ran(wide, key)])
 
 
 def hold_rest(contest: Contest) -> None:
@@ -102,20 +106,25 @@ def hold_rest(contest: Contest) -> None:
         contest.enter([learner], keys)
 
 
-def _grow(contest: Contest, splits: int, counts: Sequence[int], more: Sequence[int]) -> None:
+def _grow(contest: Contest, keys: Sequence[int], splits: int, few: Trees, more: Trees) -> None:
     """Let trees run, and more of them where the most so far did best."""
-    contest.race([Boosting(trees=count, splits=splits) for count in counts], contest.keys)
-    wanting = _where(contest, contest.keys, _wants_more(splits, counts[-1]))
-    contest.race([Boosting(trees=count, splits=splits) for count in more], wanting)
+    path = _path(splits, few)
+    contest.race(path, keys)
+    wanting = _where(contest, keys, _wants_more(path))
+    contest.race(_path(splits, more), wanting)
 
 
-def _wants_more(splits: int, trees: int) -> Rule:
-    """Return a rule: do so many trees err least, of all with as many splits?"""
+def _path(splits: int, trees: Trees) -> list[Boosting]:
+    counts, step = trees
+    return [Boosting(trees=count, splits=splits, shrinkage=step) for count in counts]
+
+
+def _wants_more(path: Sequence[Boosting]) -> Rule:
+    """Return a rule: does the longest of some runs of trees err least of them?"""
 
     def rule(key: int, errors: dict[Learner, float]) -> bool:
-        own = {k: e for k, e in errors.items() if isinstance(k, Boosting) and k.splits == splits}
-        most = Boosting(trees=trees, splits=splits)
-        return most in own and own[most] <= min(own.values())
+        own = [errors[learner] for learner in path if learner in errors]
+        return path[-1] in errors and errors[path[-1]] <= min(own)
 
     return rule
 
@@ -128,7 +137,7 @@ def _where(contest: Contest, keys: Iterable[int], rule: Rule) -> list[int]:
 def _is_wild(key: int, errors: dict[Learner, float]) -> bool:
     """Return whether many stumps err less than few: a curve with many waves takes many."""
     stumps = {k: e for k, e in errors.items() if isinstance(k, Boosting) and k.splits == 1}
-    return bool(stumps) and min(stumps, key=stumps.__getitem__).trees >= MORE_STUMPS[0]
+    return bool(stumps) and min(stumps, key=stumps.__getitem__) in _path(1, MORE_STUMPS)
 
 
 def _is_curved(key: int, errors: dict[Learner, float]) -> bool:

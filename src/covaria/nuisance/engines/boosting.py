@@ -512,6 +512,8 @@ class Job:
         """Return the prediction less its mean over other values of each feature."""
         data, scores, slot = self.grounds.data, self._tested(0), self._slots()
         references = self.grounds.plan.references(self.grounds.fold)
+        if not self.n_classes:
+            return self._mean_direction(references)
         own = data.signal(self._prediction(0))
         found = np.zeros((len(own), data.n_features, *own.shape[1:]))
         pick = np.zeros(len(own), dtype=np.int64)
@@ -520,6 +522,19 @@ class Job:
             for j in np.flatnonzero(slot[:-1] >= 0):
                 altered = as_prediction(scores + changes[slot[j]], self.n_classes)
                 found[:, j] += (own - data.signal(altered)) / len(references)
+        return found
+
+    def _mean_direction(self, references: Array) -> Array:
+        """Return the same of numbers, whose mean prediction is that of the mean score."""
+        slot, table = self._slots(), self.grounds.table
+        found = np.zeros((len(self.grounds.test), len(slot) - 1))
+        others = np.hstack([self.grounds.as_in_table(values) for values in references])
+        start = self.grounds.tested.start
+        means = parts.mean_differences(
+            table.columns, self.history, self.forks.owner, slot, start, others
+        )
+        used = np.flatnonzero(slot[:-1] >= 0)
+        found[:, used] = -means[slot[used]].T
         return found
 
     def _changes(self, other: NDArray[np.generic], pick: NDArray[np.int64]) -> Array:

@@ -22,9 +22,13 @@ Array = NDArray[np.float64]
 Index = NDArray[np.uint32]
 Count = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Bits = NDArray[np.uint64]
 Place = NDArray[np.unsignedinteger]
 Columns = NDArray[np.generic]  # numbers, or the bins that they fall into
 F = TypeVar("F", bound=Callable[..., object])
+# Every second bit, every second pair of bits, and so on, to count bits by.
+PAIRS, FOURS = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
+EIGHTS, ONES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 
 FOR_KERNELS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -493,3 +497,85 @@ def _add_difference(
             if now == history.node[tree, cut] and x >= threshold:
                 now = cut + 1
         out[i] += history.leaves[tree, now] - history.leaves[tree, was]
+
+
+@kernel
+def mean_differences(
+    columns: Columns,
+    history: Trees,
+    owner: Count,
+    slot: Count,
+    first: int,
+    others: Columns,
+) -> Array:
+    """Return the mean change of test rows' scores when a feature takes each of several values.
+
+    One walk of a row serves all of them: a node keeps which of the values, at most 64, would be in
+    it, as the bits of a word. The answer is (slots, test rows).
+    """
+    n_rows, n_values = columns.shape[1] - first, others.shape[1]
+    answer = np.zeros((slot.max() + 1, n_rows))
+    sides = np.zeros(history.column.shape[1], dtype=np.uint64)
+    for tree in range(history.cuts.size):
+        _take_sides(history, tree, others, sides)
+        for cut in range(history.cuts[tree]):
+            feature = owner[history.column[tree, cut]]
+            if not _used_before(history, owner, tree, cut, feature):
+                out = answer[slot[feature]]
+                _add_mean(columns, history, owner, tree, feature, first, sides, n_values, out)
+    return answer
+
+
+@part
+def _take_sides(history: Trees, tree: int, others: Columns, sides: Bits) -> None:
+    """Write for each cut of a tree which of the other values would go right."""
+    for cut in range(history.cuts[tree]):
+        k, threshold = history.column[tree, cut], history.threshold[tree, cut]
+        sides[cut] = 0
+        for r in range(others.shape[1]):
+            if others[k, r] >= threshold:
+                sides[cut] |= np.uint64(1) << np.uint64(r)
+
+
+@part
+def _add_mean(
+    columns: Columns,
+    history: Trees,
+    owner: Count,
+    tree: int,
+    feature: int,
+    first: int,
+    sides: Bits,
+    n_values: int,
+    out: Array,
+) -> None:
+    """Add by how much one tree changes its mind, on average over the other values."""
+    n_cuts = history.cuts[tree]
+    inside = np.empty(n_cuts + 1, dtype=np.uint64)
+    everything = ~np.uint64(0) >> np.uint64(64 - n_values)
+    for i in range(out.size):
+        was = 0
+        inside[:] = 0
+        inside[0] = everything
+        for cut in range(n_cuts):
+            k, node = history.column[tree, cut], history.node[tree, cut]
+            goes = columns[k, first + i] >= history.threshold[tree, cut]
+            if was == node and goes:
+                was = cut + 1
+            side = sides[cut] if owner[k] == feature else (everything if goes else np.uint64(0))
+            inside[cut + 1] = inside[node] & side
+            inside[node] &= ~side
+        total = 0.0
+        for node in range(n_cuts + 1):
+            if inside[node]:
+                total += _count(inside[node]) * history.leaves[tree, node]
+        out[i] += total / n_values - history.leaves[tree, was]
+
+
+@part
+def _count(word: np.uint64) -> int:
+    """Return how many bits of a word are set."""
+    word = word - ((word >> np.uint64(1)) & PAIRS)  # two bits hold how many of them were set
+    word = (word & FOURS) + ((word >> np.uint64(2)) & FOURS)
+    word = (word + (word >> np.uint64(4))) & EIGHTS
+    return int((word * ONES) >> np.uint64(56))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 
 from covaria.execution.threads import one_thread
-from covaria.learners import Boosting, Estimator, Fit, Learner, Mean, Prefit, Surfaces
+from covaria.learners import Estimator, Fit, Learner, Prefit
 from covaria.learners.estimators import Model, as_targets
 from covaria.learners.estimators.wrapped import looks_at_all_columns
 from covaria.nuisance.plan import Array, Outcome, Plan, Task
@@ -38,17 +38,23 @@ MOST_DEATHS = 3
 NOT_TRIED = f"{DIED} in {MOST_DEATHS} fits in a row, so this was not tried"
 
 
+def supports(plan: Plan) -> bool:
+    """Return True: it fits any plan."""
+    return True
+
+
 def cut_by(plan: Plan) -> str:
     """Return how a plan may be cut: a full model may spare others of y, the rest stand alone."""
     has_full = any(task.need == "y_given_all" for task in plan.tasks)
-    return "needs" if has_full and _may_spare(plan.learner) else "features"
+    shares = plan.learner.starts_from_full or (has_full and _may_spare(plan.learner))
+    return "needs" if shares else "features"
 
 
 def _may_spare(learner: Learner) -> bool:
     """Return whether a model may say which columns it never used (`used_`)."""
     if isinstance(learner, Estimator):
         return looks_at_all_columns(learner.y)
-    return isinstance(learner, (Boosting, Mean, Surfaces))
+    return learner.says_used
 
 
 def run(plan: Plan) -> list[Outcome]:
@@ -71,18 +77,22 @@ def run(plan: Plan) -> list[Outcome]:
 
 def _fit_all(plan: Plan, tasks: list[Task], done: dict[Task, Outcome]) -> None:
     """Put the outcome of every task into `done` and tell how far it is."""
+    full: dict[int, Model | None] = {}
     for task in tasks:
-        done[task] = fit_task(plan, task)
+        done[task] = fit_task(plan, task, full)
         if plan.progress:
             plan.progress(len(done), len(plan.tasks))
 
 
-def fit_task(plan: Plan, task: Task) -> Outcome:
-    """Return the outcome of one task; never raise."""
+def fit_task(plan: Plan, task: Task, full: dict[int, Model | None] | None = None) -> Outcome:
+    """Return the outcome of one task; never raise.
+
+    `full` keeps the models of y on all columns that others start from, by fold.
+    """
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # learners' remarks are not the user's concern
-            return _fit(plan, task)
+            return _fit(plan, task, {} if full is None else full)
     except (Exception, SystemExit) as error:
         # Only what a learner does can fail here: the table was checked at the door.
         return Outcome(failure=reason(error))
@@ -94,7 +104,7 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {first[0]}"[:200] if first else type(error).__name__
 
 
-def _fit(plan: Plan, task: Task) -> Outcome:
+def _fit(plan: Plan, task: Task, full: dict[int, Model | None]) -> Outcome:
     start = time.perf_counter()
     if task.need == "x_given_rest":
         prediction = _predict_feature(plan, task)
@@ -102,11 +112,12 @@ def _fit(plan: Plan, task: Task) -> Outcome:
     data, (train, test) = plan.data, plan.folds[task.fold]
     everything = np.arange(data.X.shape[1], dtype=np.intp)
     columns = everything if task.need == "y_given_all" else data.without(task.feature)
-    model = _fitted(plan, task, columns, data.y, data.n_classes)
+    before, models = _start(plan, task, full)
+    model = _fitted(plan, task, columns, data.y, data.n_classes, full=before)
     prediction = predicted(plan, model, _part(plan, test, columns), train)
     seconds = time.perf_counter() - start
     if task.need == "y_given_rest":
-        return Outcome(prediction, seconds=seconds)
+        return Outcome(prediction, seconds=seconds, models=models)
     dropped, seconds_dropped = timed(_dropped, plan, task, model)
     permuted, seconds_permuted = timed(_permuted, plan, task, model)
     lazy, seconds_lazy = timed(_lazy, plan, task, model)
@@ -125,10 +136,22 @@ def _fit(plan: Plan, task: Task) -> Outcome:
     )
 
 
+def _start(
+    plan: Plan, task: Task, full: dict[int, Model | None]
+) -> tuple[Model | None, int | None]:
+    """Return the model that one without a feature starts from; how many are fitted, if two."""
+    if task.need != "y_given_rest" or not plan.learner.starts_from_full:
+        return None, None
+    if task.fold in full:
+        return full[task.fold], None
+    full[task.fold] = full_model(plan, Task("y_given_all", task.fold))
+    return full[task.fold], 2
+
+
 def _unused(plan: Plan, model: Model | None) -> frozenset[int]:
     """Return the features a full model never used, if it says so."""
     used = getattr(model, "used_", None)
-    if used is None:
+    if used is None or not plan.learner.says_used:
         return frozenset()
     features = enumerate(plan.data.features)
     return frozenset(j for j, f in features if f.columns and not used[list(f.columns)].any())
@@ -154,7 +177,13 @@ def inputs_of(plan: Plan, rows: Rows) -> Inputs:
 
 
 def _fitted(
-    plan: Plan, task: Task, columns: Rows, target: Array, n_classes: int, of_feature: bool = False
+    plan: Plan,
+    task: Task,
+    columns: Rows,
+    target: Array,
+    n_classes: int,
+    of_feature: bool = False,
+    full: Model | None = None,
 ) -> Model | None:
     """Return a model of the target fitted on a fold's training rows; None without columns."""
     train = plan.folds[task.fold][0]
@@ -167,7 +196,7 @@ def _fitted(
     fit = Fit(
         plan.task_seed(task), tuple(columns.tolist()), n_classes, of_feature, names,
         plan.data.classes if n_classes else (), frame is not None and frame.was_array,
-        _beside(plan, task, train),
+        _beside(plan, task, train), full,
     )  # fmt: skip
     return plan.learner.model(fit).fit(cast(Array, inputs), target[train], weights)
 

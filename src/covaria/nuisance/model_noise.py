@@ -1,0 +1,26 @@
+"""The noise in predictions, which a cross-fit counts once and products of residuals hold twice.
+
+Out of fold ξ̂ = (I − H)ξ, and ε̂ likewise, with H what predictions are made by. If nothing goes with
+anything Var(ξ̂'ε̂) is |(I − H)'(I − H)|² for noise of variance 1, but the spread of the products over
+rows shows Σ(1 + hᵢ)², with hᵢ the noise of row i's prediction: folds that learn from each other's
+rows make its square root too small by about (1 + h)/(1 + 2h) (`methods/gcm.py`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def noise_of_lines(n_columns: NDArray[np.intp], n_train: int) -> Array:
+    """Return the mean of h for least squares on so many columns and rows, at most 1.
+
+    Of normal columns it is p/(n − p − 1), with p one more than the columns.
+
+    >>> noise_of_lines(np.array([3, 30]), 120).round(3)
+    array([0.035, 0.352])
+    """
+    p = n_columns + 1.0
+    return np.asarray(np.minimum(p / np.maximum(n_train - p - 1, 1.0), 1.0))
