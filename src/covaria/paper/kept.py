@@ -195,6 +195,7 @@ def features(runs: pd.DataFrame, truth: Truth) -> pd.DataFrame:
     most = max((len(names) for names, _ in truth.values()), default=0)
     if "chosen" not in runs or not 0 < most <= MOST_FEATURES:
         return pd.DataFrame()
+    runs = _filled(runs)
     keys = [*(c for c in runs.columns[: list(runs.columns).index("repeat")]), "method"]
     parts = []
     for key, own in runs.groupby(keys, sort=False, dropna=False):
