@@ -207,7 +207,7 @@ def test_the_page_lists_every_claim_and_a_quick_one_does_not_replace_a_full_one(
         assert f"**{claim.verdict}**: {claim.numbers} |" in text
         assert f"> {claim.quote} (Section {claim.section})" in text
     assert f"| claims | {len(claims)} |" in text
-    assert "all 2 (a smoke test), not the full study" in text
+    assert "- the paper's mode: 2 of 100 repeats (a smoke test)" in text
     path = tmp_path / "docs" / "reproduction.md"
     assert write_page(path, text, keep_fuller=True)
     assert write_page(path, "the full study", keep_fuller=False)

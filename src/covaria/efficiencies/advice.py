@@ -59,9 +59,11 @@ def efficiency(
     ----------
     result
         What `assess` found, with two or more tests.
-    X, y
+    X
         The table that was assessed with learner `single_index`: GCM and LOCO are also compared by
         the slope of its link (`slope`, `are_index`).
+    y
+        Its target.
     confidence
         That of the intervals.
     bootstrap
