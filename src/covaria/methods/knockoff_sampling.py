@@ -26,6 +26,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from covaria.errors import plural
+
 Array = NDArray[np.float64]
 
 # A correlation matrix whose smallest eigenvalue is below this is shrunk.
@@ -222,17 +224,27 @@ class Sampler:
         noise = rng.standard_normal(X.shape) @ self.root.T
         return self.mean + self.scale * (centred @ self.kept + noise)
 
+    def note(self, n_rows: int) -> str:
+        """Return what a reader should know of a covariance that had to be shrunk."""
+        if not self.shrinkage:
+            return ""
+        return (
+            f"In {plural(n_rows, 'row')} the covariance of {plural(len(self.s), 'column')} is "
+            f"singular: correlations are shrunk by {100 * self.shrinkage:.2g}%, and knockoffs are "
+            "approximate."
+        )
+
 
 def fit_sampler(X: Array, construction: str) -> Sampler:
     """Return the sampler for features with the moments of X, none of them constant."""
     mean, scale = X.mean(axis=0), X.std(axis=0, ddof=1)
     correlation, shrinkage = shrunken_correlation((X - mean) / scale)
     s = CONSTRUCTIONS[construction](correlation)
-    s, kept, root = _conditional(correlation, s)
+    s, kept, root = conditional(correlation, s)
     return Sampler(mean, scale, s, kept, root, shrinkage)
 
 
-def _conditional(correlation: Array, s: Array) -> tuple[Array, Array, Array]:
+def conditional(correlation: Array, s: Array) -> tuple[Array, Array, Array]:
     """Return s, I − C⁻¹S and the Cholesky root of 2S − SC⁻¹S, s scaled down until it has one."""
     inverse = _inverse(correlation)
     for margin in MARGINS:

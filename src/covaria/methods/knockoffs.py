@@ -26,7 +26,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from covaria.errors import InputError, did_you_mean, is_whole, plural
+from covaria.errors import InputError, did_you_mean, is_whole
 from covaria.learners.estimators.boosting import (
     GradientBoosting,
     bags,
@@ -35,6 +35,7 @@ from covaria.learners.estimators.boosting import (
     score_targets,
 )
 from covaria.methods.choice import Choice
+from covaria.methods.knockoff_blocks import Blocks, fit_blocks
 from covaria.methods.knockoff_sampling import CONSTRUCTIONS, Sampler, fit_sampler
 from covaria.methods.lasso import cross_validate
 from covaria.options.checks import whole
@@ -92,11 +93,11 @@ class Knockoffs:
         if table.X.shape[1] == 0:
             nothing = np.zeros((self.repeats, data.n_features))
             return self._chosen(nothing, "")
-        sampler = fit_sampler(table.X, self.construction)
+        sampler = _sampler(table.X, self.construction)
         runs = [self._contest(table, sampler, rng) for _ in range(self.repeats)]
-        return self._chosen(np.array(runs), _shrunken(table, sampler))
+        return self._chosen(np.array(runs), sampler.note(len(table.X)))
 
-    def _contest(self, table: Table, sampler: Sampler, rng: Generator) -> Array:
+    def _contest(self, table: Table, sampler: Sampler | Blocks, rng: Generator) -> Array:
         """Return W of each feature against one draw of its knockoffs."""
         knockoffs = sampler.draw(table.X, rng)
         # Where two columns tie, a model takes the first: which one that is, is left to chance.
@@ -200,15 +201,10 @@ def _usable(data: Dataset) -> Table:
     )
 
 
-def _shrunken(table: Table, sampler: Sampler) -> str:
-    """Return what a reader should know of a covariance that had to be shrunk."""
-    if not sampler.shrinkage:
-        return ""
-    n_rows, n_columns = table.X.shape
-    return (
-        f"In {plural(n_rows, 'row')} the covariance of {plural(n_columns, 'column')} is singular: "
-        f"correlations are shrunk by {100 * sampler.shrinkage:.2g}%, and knockoffs are approximate."
-    )
+def _sampler(X: Array, construction: str) -> Sampler | Blocks:
+    """Return how copies are drawn; of as many columns as rows no covariance is shown."""
+    few = X.shape[1] > 1 and len(X) <= X.shape[1]
+    return fit_blocks(X, construction) if few else fit_sampler(X, construction)
 
 
 def lasso_coefficients(X: Array, table: Table, rng: Generator) -> Array:
