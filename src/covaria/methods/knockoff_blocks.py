@@ -1,9 +1,9 @@
 """Knockoffs of more columns than rows: common factors, and blocks of columns that go together.
 
 Of 5,000 columns 200 rows do not show a covariance. Shrunk until it is one (Schäfer and Strimmer
-2005, as R's knockoff does it), correlations of .7 within blocks become .1: copies then lack what
-useless features share with useful ones, lose against them, and .33 of what is selected at a target
-of .2 is false (docs/methods/knockoffs.md). What such rows do show are
+2005, as R's knockoff does it), correlations of .7 within blocks are taken for .1: copies then go
+less with useful features than the useless features beside these do, lose against them, and too much
+of what is selected is false (docs/methods/knockoffs.md). What such rows do show are
 
   * factors that all columns share: principal components whose eigenvalue is far above what columns
     without correlation would have, (1 + √(p/n))² (Marchenko and Pastur 1967);
@@ -83,11 +83,14 @@ class Blocks:
         sizes = [len(block.columns) for block in self.blocks]
         several, columns = [size for size in sizes if size > 1], plural(sum(sizes), "column")
         factors = self.loads.shape[1]
-        shared = f"{plural(factors, 'factor')} of all columns and " if factors else ""
+        shown = [f"{plural(factors, 'factor')} of all columns"] if factors else []
+        if several:
+            blocks = f"{plural(len(several), 'block')} of them (the largest of {max(several)})"
+            shown.append(f"correlations within {blocks}")
+        follow = " and ".join(shown) or "no correlations, as none stands out"
         return (
-            f"{plural(n_rows, 'row')} do not show the covariance of {columns}: "
-            f"knockoffs follow {shared}correlations within {plural(len(several), 'block')} of them "
-            f"(the largest of {max(sizes)}), and the bound on false discoveries is approximate."
+            f"{plural(n_rows, 'row')} do not show the covariance of {columns}: knockoffs follow "
+            f"{follow}, and the bound on false discoveries is approximate."
         )
 
 
