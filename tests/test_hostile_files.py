@@ -114,8 +114,8 @@ def test_a_figure_of_odd_numbers_is_one_sentence(folder, told, words):
 @pytest.mark.parametrize(
     ("file", "figure"),
     [
-        ("boosting-paper-runs.csv", "fig3"),
-        ("boosting-paper-features.csv", "fig1"),
+        ("boosting-paper.csv", "fig3"),
+        ("boosting-paper.csv", "fig1"),
         ("real/paper_errors.csv", "table4"),
         ("real/paper_frequencies.csv", "sfig6"),
         ("real/paper_orderings.csv", "table4"),
