@@ -253,6 +253,8 @@ def read_results(folder: Path, study: str, mode: str) -> Results | None:
         beside = path.with_name(f"{path.stem}-features.csv")
         averages = read_csv(beside, comment="#") if beside.is_file() else None
         return replace(results(study, mode, table, made_by), averages=averages)
+    if table["method"].isna().any():
+        raise InputError(f"{path} has runs without a method. Take results that are whole.")
     return results(study, mode, _filled(table), made_by)
 
 
