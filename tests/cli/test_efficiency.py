@@ -11,7 +11,7 @@ from covaria.cli.app import main
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
     path = tmp_path_factory.mktemp("cli") / "pilot.csv"
-    X, y = covaria.draw("linear", n_rows=300, seed=0, noise=1.0)
+    X, y = covaria.draw("linear", n_rows=600, seed=0, noise=1.0)
     X.assign(y=y).to_csv(path, index=False)
     return str(path)
 

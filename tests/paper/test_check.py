@@ -1,14 +1,16 @@
 """The stored results give the page as it is, and their digits again when a task is rerun."""
 
+import csv
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from covaria.errors import InputError
-from covaria.paper import studies
+from covaria.paper import kept, studies
 from covaria.paper.check import Stored, again, check, stored_tasks
-from covaria.paper.run import Run, write_results
+from covaria.paper.kept import write_results
+from covaria.paper.run import Run
 from covaria.paper.whole import make_all, whole_page, write_pictures
 
 ROOT = Path(__file__).parents[2]
@@ -22,9 +24,11 @@ def stored(tmp_path, monkeypatch):
     """Return a folder with the results of one small simulation."""
     monkeypatch.setattr("covaria.paper.check.STUDIES", {"boosting": TINY})
     monkeypatch.setitem(studies.STUDIES, "boosting", TINY)
+    kept._grid.cache_clear()
     results = tmp_path / "results"
-    write_results(results, "boosting", "paper", Run(tmp_path).of("boosting"))
-    return results
+    write_results(results, "boosting", "paper", Run(tmp_path / "run").of("boosting"))
+    yield results
+    kept._grid.cache_clear()
 
 
 def test_a_task_that_is_run_again_has_its_digits(stored):
@@ -34,9 +38,9 @@ def test_a_task_that_is_run_again_has_its_digits(stored):
 
 
 def test_a_changed_digit_is_found(stored):
-    path = stored / "boosting-paper-runs.csv"
+    path = stored / "boosting-paper.csv"
     text = path.read_text()
-    first = text.splitlines()[2].rpartition(",")[2].split()[0]
+    first = next(csv.DictReader(text.splitlines()[1:]))["p_values"].split()[0]
     path.write_text(text.replace(first, "0.4321", 1))
     assert "gcm: p_values is" in again(stored, Stored("boosting", "paper", 0, 0))
 

@@ -13,9 +13,10 @@ from covaria.errors import InputError
 from covaria.paper import figure, figures
 from covaria.paper.assumption import DRAWN, FACED, ratios
 from covaria.paper.evidence import Evidence
+from covaria.paper.kept import Results, Stamp, read_results, write_results
 from covaria.paper.page import page, write_page
 from covaria.paper.registry import Verdict
-from covaria.paper.run import Results, Run, in_its_place, read_results, write_results
+from covaria.paper.run import Run, in_its_place
 from covaria.paper.studies import DF, RHO, STUDIES
 from covaria.studies import metrics
 
@@ -63,6 +64,7 @@ def test_the_simulations_have_the_papers_sizes():
         "boosting": 100, "kernel": 100, "surrogate": 50, "surrogate_network": 50,
         "heavy_tails": 50, "heavy_tails_network": 50, "network": 100, "wide_boosting": 50,
         "wide_kernel": 50, "canonical": 100, "surrogate_beta": 20, "heavy_tails_beta": 20,
+        "surrogate_training": 20, "wide_rows": 10,
     }  # fmt: skip
     assert STUDIES["surrogate"].grid("paper")["scenario"][0]["rho"] == RHO
     assert STUDIES["heavy_tails"].grid("paper")["scenario"][0]["df"] == DF
@@ -116,8 +118,7 @@ def test_a_difference_is_decided_by_two_standard_errors_of_paired_runs(gcm, loco
 
 
 def evidence_of(recall, praised=""):
-    features = pd.DataFrame({"method": []})
-    return Evidence("fig1", Results(known_runs(recall), features), praised)
+    return Evidence("fig1", Results(known_runs(recall)), praised)
 
 
 def test_a_claim_keeps_its_id_where_others_have_nothing_to_be_judged_by():
@@ -138,9 +139,9 @@ def test_times_of_our_programs_are_not_held_against_the_paper():
 
 
 def test_the_default_stands_in_the_place_of_gcm_beside_the_rivals():
-    rivals = Results(known_runs({"gcm": [1, 1], "loco": [2, 2]}), pd.DataFrame())
+    rivals = Results(known_runs({"gcm": [1, 1], "loco": [2, 2]}))
     runs = known_runs({"gcm": [5, 5], "gcm+pcm": [7, 7]}).assign(learner="auto", options="5")
-    found = in_its_place(Results(runs, pd.DataFrame()), rivals).runs
+    found = in_its_place(Results(runs), rivals).runs
     means = found.groupby("method")["recall"].mean()
     assert means.to_dict() == {"gcm": 7 / 8, "loco": 2 / 8}
     assert set(found["learner"]) == {"boosting"}
@@ -169,12 +170,11 @@ def test_a_figure_runs_draws_and_judges_and_resumes_what_it_has(quick):
 def test_results_written_are_results_read(quick, tmp_path):
     found = quick.of("boosting")
     write_results(tmp_path, "boosting", "paper", found)
-    text = (tmp_path / "boosting-paper-runs.csv").read_text()
-    assert text.startswith("# covaria ")
-    stamped = text.splitlines()[0]
-    assert "seed 0, covaria paper fig3 --mode paper --fast --repeats 2;" in stamped
-    assert "commit " in stamped
-    assert "torch " in stamped
+    stamp = Stamp.read((tmp_path / "boosting-paper.csv").read_text().splitlines()[0])
+    assert (stamp.command, stamp.seed) == ("covaria paper fig3 --mode paper", 0)
+    assert stamp.tasks == 8
+    assert stamp.cpu_seconds > 0
+    assert "torch" in stamp.versions
     back = read_results(tmp_path, "boosting", "paper")
     columns = ["scenario", "method", "repeat", *metrics.METRICS]
     pd.testing.assert_frame_equal(back.runs[columns], found.runs[columns], rtol=1e-5)
@@ -207,7 +207,7 @@ def test_the_page_lists_every_claim_and_a_quick_one_does_not_replace_a_full_one(
         assert f"**{claim.verdict}**: {claim.numbers} |" in text
         assert f"> {claim.quote} (Section {claim.section})" in text
     assert f"| claims | {len(claims)} |" in text
-    assert "all 2 (a smoke test), not the full study" in text
+    assert "- the paper's mode: 2 of 100 repeats (a smoke test)" in text
     path = tmp_path / "docs" / "reproduction.md"
     assert write_page(path, text, keep_fuller=True)
     assert write_page(path, "the full study", keep_fuller=False)

@@ -1,6 +1,7 @@
 """A quick run replaces nothing fuller, and the draws of a real table are resumed."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,13 +10,15 @@ from pandas.testing import assert_frame_equal
 from typer.testing import CliRunner
 
 from covaria import datasets
-from covaria.cli import paper as cli_paper
 from covaria.cli.app import app
+from covaria.errors import InputError
+from covaria.paper import kept, studies
 from covaria.paper import real_tables as real
 from covaria.paper import statements as real_items
-from covaria.paper import studies
-from covaria.paper.run import Results, Run, has_fuller, write_results
+from covaria.paper.kept import Stamp, read_results, write_results
+from covaria.paper.run import Run
 from covaria.selection.refit import FRAMES, refit
+from covaria.studies.store import readable
 
 
 @pytest.fixture(scope="module")
@@ -144,43 +147,83 @@ def test_networks_that_are_stored_stay_beside_new_rows_of_the_others(tmp_path):
     assert len(stored["frequencies"]) == 3 * 2 * 13
 
 
-def test_a_quick_simulation_replaces_nothing_fuller(tmp_path, monkeypatch):
-    few = studies.Simulation("fig3", ({"name": "linear", "n_rows": 60},), ({"name": "linear"},),
-                             studies.SIX, 3, 1)  # fmt: skip
-    monkeypatch.setitem(studies.STUDIES, "boosting", few)
-    folder = tmp_path / "covaria-paper"
-    results = folder / "results" / "boosting-paper-runs.csv"
-    keep = _kept_after(folder)
-    assert keep(["--repeats", "3"]) == keep(["--fast"]) == keep(["--repeats", "2"])
-    assert pd.read_csv(results, comment="#")["repeat"].max() == 2
+FEW = studies.Simulation(
+    "fig3", ({"name": "linear", "n_rows": 60},), ({"name": "linear"},), studies.SIX, 4, 1
+)
 
 
-def _kept_after(folder):
-    """Return a function that writes results of a run, as the command does, and returns them."""
-
-    def keep(words):
-        repeats = int(words[-1]) if "--repeats" in words else None
-        run = Run(folder, fast="--fast" in words, repeats=repeats)
-        run.of("boosting")
-        cli_paper._keep(run, folder, None)
-        return (folder / "results" / "boosting-paper-runs.csv").read_text()
-
-    return keep
+@pytest.fixture
+def few(monkeypatch, tmp_path):
+    """Return a function that runs so many repeats of a small simulation, and what it keeps."""
+    monkeypatch.setitem(studies.STUDIES, "boosting", FEW)
+    kept._grid.cache_clear()
+    yield lambda repeats, name="a", onto=None: Run(tmp_path / name, repeats=repeats, onto=onto).of(
+        "boosting"
+    )
+    kept._grid.cache_clear()
 
 
-def test_fewer_repeats_are_not_fuller_and_damaged_results_are_written_again(tmp_path):
-    def results(repeats):
-        runs = pd.DataFrame({"scenario": "a", "setting": "s", "learner": "l", "options": "",
-                             "repeat": range(repeats), "method": "gcm", "tp": 1, "fp": 0,
-                             "tn": 1, "fn": 0, "seconds": 0.1, "failed": 0})  # fmt: skip
-        return Results(runs, pd.DataFrame({"feature": ["x1"]}), "by hand")
+def test_a_quick_simulation_replaces_nothing_fuller(few, tmp_path):
+    path = tmp_path / "a" / "results" / "boosting-paper.csv"
+    assert few(3).repeats == 3
+    before = path.read_text()
+    assert few(2).repeats == 2
+    assert path.read_text() == before
+    assert pd.read_csv(path, comment="#")["repeat"].max() == 2
 
-    full = results(3)
-    full = Results(full.runs.assign(accuracy=1, recall=1, specificity=1, f1=1, fdr=0),
-                   full.features, full.made_by)  # fmt: skip
-    write_results(tmp_path, "boosting", "paper", full)
-    assert has_fuller(tmp_path, "boosting", "paper", results(2))
-    assert not has_fuller(tmp_path, "boosting", "paper", results(3))
-    assert not has_fuller(tmp_path, "boosting", "ours", results(2))
-    (tmp_path / "boosting-paper-runs.csv").write_text("# by hand\n")
-    assert not has_fuller(tmp_path, "boosting", "paper", results(2))
+
+def test_a_simulation_goes_on_from_kept_results_without_their_store(few, tmp_path):
+    few(2)
+    kept_before = tmp_path / "a" / "results"
+    whole = few(4, "b")
+    # Another folder, as in a fresh clone: there is no store, and two repeats are left to run.
+    found = few(4, "c", onto=kept_before)
+    with readable(tmp_path / "c" / "stores" / "boosting-paper.sqlite") as store:
+        assert sorted(store.tasks()) == [(0, 2), (0, 3)]
+    answers = ["repeat", "method", *kept.COUNTS, *kept.KEPT[:2]]
+    assert_frame_equal(found.runs[answers], whole.runs[answers])
+    assert_frame_equal(found.features, whole.features)
+    stored = read_results(kept_before, "boosting", "paper")
+    assert_frame_equal(stored.runs[answers].astype(str), whole.runs[answers].astype(str))
+    (stamp,) = stored.stamps
+    assert stamp.tasks == 4
+
+
+def test_what_is_kept_of_another_seed_is_not_gone_on_from(few, tmp_path):
+    few(1)
+    with pytest.raises(InputError, match="holds results of boosting with seed 0, not 1"):
+        Run(tmp_path / "b", seed=1, onto=tmp_path / "a" / "results").of("boosting")
+
+
+def test_averages_of_features_are_those_of_their_rows(few):
+    found = few(3)
+    table = found.features.set_index(["method", "feature"])
+    runs = found.runs[found.runs["method"] == "gcm"]
+    p = np.array([[float(v) for v in cell.split()] for cell in runs["p_values"]])
+    assert table.loc["gcm"]["p_mean"].to_numpy() == pytest.approx(p.mean(axis=0))
+    assert table.loc["gcm"]["p_sd"].to_numpy() == pytest.approx(p.std(axis=0, ddof=1))
+    chosen = [set(cell.split()) for cell in runs["chosen"]]
+    assert table.loc[("gcm", "x8"), "selected"] == np.mean(["8" in one for one in chosen])
+    assert table.loc["gcm"]["active"].tolist() == [True] * 8 + [False] * 12
+    assert table.loc["lasso"]["p_mean"].isna().all()
+    counts = runs[["tp", "fp"]].sum().sum()
+    assert table.loc["gcm"]["selected"].sum() * 3 == pytest.approx(counts)
+
+
+def test_damaged_results_are_written_again(few, tmp_path):
+    found = few(2)
+    path = tmp_path / "boosting-paper.csv"
+    path.write_text("# by hand\n")
+    write_results(tmp_path, "boosting", "paper", found)
+    assert read_results(tmp_path, "boosting", "paper").repeats == 2
+
+
+def test_stamps_of_one_origin_are_one_with_the_sum_of_their_tasks():
+    one = Stamp("covaria paper fig3", 0, {"covaria": "1"}, "abc", 8, 1.5)
+    other = replace(one, commit="def", tasks=4, cpu_seconds=1.0)
+    found = kept.gathered([one, other, replace(one, tasks=2, cpu_seconds=0.5)])
+    assert [(s.commit, s.tasks, s.cpu_seconds) for s in found] == [
+        ("abc", 10, 2.0),
+        ("def", 4, 1.0),
+    ]
+    assert Stamp.read(one.line) == one

@@ -116,7 +116,10 @@ def test_leftovers_are_drawn_as_they_are(result):
     ("draw", "said"),
     [
         (lambda r: plots.residuals(r, "x9"), "no feature 'x9'"),
-        (lambda r: plots.residuals(r.__class__(**{**vars(r), "residuals": {}}), "x0"), "leftovers"),
+        (
+            lambda r: plots.residuals(r.__class__(**{**vars(r), "residuals": {}}), "x0"),
+            "no residuals",
+        ),
         (lambda r: plots.forest(r, "gmc"), "Did you mean 'gcm'"),
         (lambda r: plots.p_values(r, alpha=2), "alpha=2"),
         (lambda r: plots.stability(r), "covaria.stability"),

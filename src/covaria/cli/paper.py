@@ -56,6 +56,9 @@ def paper(
     results: Annotated[
         Path | None, typer.Option(help="A folder of results written before: nothing is run.")
     ] = None,
+    onto: Annotated[
+        Path | None, typer.Option(help="Results to go on from and add to; else those in --out.")
+    ] = None,
     page: Annotated[Path, typer.Option(help="Where `all` writes the claims.")] = Path(
         "docs/reproduction.md"
     ),
@@ -77,7 +80,7 @@ def paper(
         _check_stored(results or Path("results"), page, seed)
         return
     chosen = _chosen(name)
-    run = _run(out, fast, jobs, dask, seed, repeats, results)
+    run = _run(out, fast, jobs, dask, seed, repeats, results, onto)
     make_room(*_files(chosen, MODES[mode], out, picture), page if name == "all" else None)
     again = shlex.join(["covaria", *sys.argv[1:]])
     made: dict[str, dict[str, Made]] = {}
@@ -93,7 +96,7 @@ def paper(
                 kept = _kept(run, figure, each, found, picture)
                 if not as_json:
                     _say(figure.name, each, found, fast, kept)
-            _keep(run, out, results)
+            _keep(run, results)
     if name == "all":
         made |= _shared_instead(run, made)
     if as_json:
@@ -159,7 +162,7 @@ def _chosen(name: str) -> list[Figure]:
 
 def _run(
     out: Path, fast: bool, jobs: int, dask: str | None, seed: int, repeats: int | None,
-    results: Path | None,
+    results: Path | None, onto: Path | None,
 ) -> Run:  # fmt: skip
     from covaria.paper.run import Run
 
@@ -167,7 +170,7 @@ def _run(
         raise InputError(f"There is no folder {results}. Check the path.")
     return Run(
         out, fast=fast, n_jobs=jobs, dask=dask, seed=seed, repeats=repeats, results=results,
-        apart=True,
+        apart=True, onto=onto,
     )  # fmt: skip
 
 
@@ -239,7 +242,7 @@ def _fuller(out: Path, figure: Figure, mode: str, made: Made) -> list[int] | Non
 def _repeats(folder: Path, figure: Figure, mode: str) -> int:
     """Return the repeats of the results that a folder has of a figure, 0 where there are none."""
     from covaria.paper import statements as real_items
-    from covaria.paper.run import read_results
+    from covaria.paper.kept import read_results
 
     try:
         if figure.simulated:
@@ -262,20 +265,16 @@ def _say(name: str, mode: str, made: Made, fast: bool, kept: list[int] | None) -
         print(line, flush=True)
 
 
-def _keep(run: Run, out: Path, results: Path | None) -> None:
-    """Write the results of what was run as small tables, for `--results` another time."""
+def _keep(run: Run, results: Path | None) -> None:
+    """Write small tables and those of real data, for `--results` another time."""
     from covaria.paper import statements as real_items
-    from covaria.paper.run import has_fuller, write_results, write_table
+    from covaria.paper.kept import Stamp, write_table
 
     if results is None:
-        folder = out / "results"
         for name, table in run.tables.items():
-            write_table(folder, name, table, run)
-        for (study, mode), found in run.known.items():
-            if not has_fuller(folder, study, mode, found):
-                write_results(folder, study, mode, found)
+            write_table(run.kept, name, table, Stamp.now(f"covaria paper {name}", run.seed))
         for (_, mode), frames in run.real.items():
-            real_items.keep_all(folder / "real", mode, frames, keep_fuller=True)
+            real_items.keep_all(run.kept / "real", mode, frames, keep_fuller=True)
 
 
 def _list(known: Mapping[str, Figure], as_json: bool) -> None:

@@ -6,6 +6,7 @@ p-value beside it, which pays for looking at both tests; never the smaller of th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from covaria.efficiencies.empirical import (
     log_variability_influence,
     signal,
 )
+from covaria.efficiencies.index import UNKNOWN, FirstOrder, first_order
 from covaria.efficiencies.policy import POLICY
 from covaria.errors import InputError
 from covaria.inference.tests import quantile
@@ -38,11 +40,18 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 MOST_DRAWS = 1_000_000
+GCM_LOCO = ["gcm", "loco"]
 NO_ASSUMPTION = Assumption(UNDEFINED, np.nan, np.nan, np.nan)
 
 
 def efficiency(
-    result: Result, *, confidence: float = 0.95, bootstrap: int = 0, seed: int = 0
+    result: Result,
+    X: object = None,
+    y: object = None,
+    *,
+    confidence: float = 0.95,
+    bootstrap: int = 0,
+    seed: int = 0,
 ) -> pd.DataFrame:
     """Return, for every feature and pair of tests, which needs fewer rows, and by how much.
 
@@ -50,6 +59,11 @@ def efficiency(
     ----------
     result
         What `assess` found, with two or more tests.
+    X
+        The table that was assessed with learner `single_index`: GCM and LOCO are also compared by
+        the slope of its link (`slope`, `are_index`).
+    y
+        Its target.
     confidence
         That of the intervals.
     bootstrap
@@ -62,7 +76,8 @@ def efficiency(
     A table with a row per feature and pair: `are` rows of the rival do what one row of the method
     does (`low`, `high`); `assumption_a`, above 1 where GCM beats LOCO, with its interval and its
     limits for little and much noise; `sigma`, the learner's error out of fold; `flag`, heavy tails;
-    `omnibus_p`; and the advice in words. An efficiency that is not defined is NaN.
+    `omnibus_p`; and the advice in words. An efficiency that is not defined is NaN. With X and y
+    also `slope`, the mean of η′β_j, and `are_index`, the efficiency by Theorem 5 with that η′.
 
     Examples
     --------
@@ -98,7 +113,21 @@ def efficiency(
                     estimate, influence, confidence=confidence, draws=bootstrap, rng=rng
                 )
             rows.append(_row(result, pair, both, scores, Estimate(estimate, low, high), assumption))
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    return table if X is None and y is None else _with_index(table, first_order(result, X, y))
+
+
+def _with_index(table: pd.DataFrame, found: Mapping[str, FirstOrder]) -> pd.DataFrame:
+    """Return the table with what a single index says of GCM and LOCO, NaN of other pairs."""
+    named = zip(table["feature"], table["method"], table["rival"], table["are"], strict=True)
+    known = [
+        found.get(feature, UNKNOWN) if pair == GCM_LOCO and are == are else UNKNOWN
+        for feature, *pair, are in named
+    ]
+    at = list(table.columns).index("sigma")
+    table.insert(at, "slope", [one.slope for one in known])
+    table.insert(at + 1, "are_index", [one.efficiency for one in known])
+    return table
 
 
 def _residuals(result: Result, j: int) -> FeatureResiduals | None:

@@ -16,8 +16,9 @@ from covaria.assessment import assess
 from covaria.efficiencies import theory
 from covaria.efficiencies.formulas import assumption_a
 from covaria.paper.evidence import Evidence, number
+from covaria.paper.kept import Results
 from covaria.paper.registry import Made, decided
-from covaria.paper.run import Results, Run
+from covaria.paper.run import Run
 from covaria.randomness import seed_of, stream
 from covaria.simulation.scenarios import CURVES, scenario
 
@@ -87,7 +88,7 @@ def assumption_figure(run: Run) -> Made:
     repeats = run.repeats or (FAST if run.fast else REPEATS)
     table = run.table("fig2", lambda: ratios(repeats, run.seed))
     empty = table.assign(method="")
-    e = Evidence("fig2", Results(empty, empty))
+    e = Evidence("fig2", Results(empty))
     drawn = table[table["noise"] == DRAWN].set_index("feature")
     faced = table[table["noise"] == FACED].set_index("feature")
     e.says("5.1", "The first two ratios are 0 because the quadratic and cosine functions are even "
@@ -100,9 +101,10 @@ def assumption_figure(run: Run) -> Made:
            "checking (see Fig. 2) LHS over RHS in assumption (A) … holds")  # fmt: skip
     for feature in [f"x{j}" for j in range(3, 9)]:
         at, beside = drawn["theory"][feature], faced["theory"][feature]
+        error = drawn["sd"][feature] / np.sqrt(drawn["runs"][feature])
         e.add(
             f"Assumption (A) holds for {feature} of (b): its ratio is above 1",
-            f"exact {at:.5g}, simulated {drawn['mean'][feature]:.4g} ± {drawn['sd'][feature]:.2g}; "
+            f"exact {at:.5g}, simulated {drawn['mean'][feature]:.5g} ± {error:.2g}; "
             f"at the learner's error {beside:.4g}",
             decided(at - 1),
         )

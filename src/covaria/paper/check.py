@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from covaria.errors import InputError, plural
-from covaria.paper.run import COUNTS, DRAW, KEPT, from_rows, read_results
+from covaria.paper.kept import COUNTS, DRAW, KEPT, read_results, tasks_of
+from covaria.paper.run import from_rows
 from covaria.paper.studies import MODES, STUDIES
 from covaria.paper.whole import make_all, whole_page
 from covaria.randomness import stream
-from covaria.studies.grid import Grid, read_grid
+from covaria.studies.grid import read_grid
 from covaria.studies.results import Study
 from covaria.studies.store import COLUMNS, Row
 from covaria.studies.task import Work, run_task
@@ -93,14 +94,8 @@ def _tasks(results: Path, study: str, mode: str) -> Iterator[Stored]:
     found = read_results(results, study, mode)
     if found is None:
         return
-    cells = _cells(read_grid(STUDIES[study].grid(mode)))
-    rows = found.runs[["scenario", "setting", "learner", "repeat"]].drop_duplicates()
-    for scenario, setting, learner, repeat in rows.itertuples(index=False):
-        yield Stored(study, mode, cells[scenario, setting, learner], int(repeat))
-
-
-def _cells(grid: Grid) -> dict[tuple[str, str, str], int]:
-    return {(c.scenario, c.setting, c.learner): at for at, c in enumerate(grid.cells)}
+    for cell, repeat in sorted(tasks_of(study, mode, found.runs)):
+        yield Stored(study, mode, cell, repeat)
 
 
 def again(results: Path, task: Stored) -> str:
@@ -114,7 +109,7 @@ def again(results: Path, task: Stored) -> str:
     assert found is not None
     key = {"scenario": cell.scenario, "setting": cell.setting, "learner": cell.learner,
            "repeat": task.repeat}  # fmt: skip
-    now = from_rows(Study(_table(key, cell.option, done.rows)), "").runs.set_index("method")
+    now = from_rows(Study(_table(key, cell.option, done.rows))).set_index("method")
     old = found.runs
     for name, value in key.items():
         old = old[old[name] == value]

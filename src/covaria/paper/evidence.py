@@ -6,14 +6,14 @@ between; a difference is that of methods on the same rows. Rules with limits sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.paper.kept import KEPT, Results
 from covaria.paper.registry import Claim, Verdict, decided
-from covaria.paper.run import Results
 from covaria.paper.studies import SHOWN
 from covaria.studies import metrics
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WORDS = {"f1": "F1", "fdr": "FDR"}
+# Parameters, and their values, as people write them.
+PARAMETERS = {"rho": "ρ", "df": "ν"}
 LAZY = {"lazy(stepped=False)": "lazy"}
 
 
@@ -42,12 +44,12 @@ def number(value: float) -> str:
 def seconds(value: float) -> str:
     """Return a time with two digits.
 
-    >>> seconds(0.01234), seconds(123.4)
-    ('0.012 s', '123 s')
+    >>> seconds(0.01234), seconds(1.0), seconds(123.4)
+    ('0.012 s', '1.0 s', '123 s')
     """
     if not np.isfinite(value):
         return "—"
-    return f"{value:.2g} s" if abs(value) < 100 else f"{value:.0f} s"
+    return f"{value:#.2g}".rstrip(".") + " s" if abs(value) < 100 else f"{value:.0f} s"
 
 
 class Evidence:
@@ -60,10 +62,15 @@ class Evidence:
 
     def __init__(self, figure: str, found: Results, praised: str = "") -> None:
         self.figure = figure
-        self.runs, self.features = _named_alike(found.runs), _named_alike(found.features)
+        counted = found.runs.drop(columns=list(KEPT), errors="ignore")
+        self.runs, self.features = _named_alike(counted), _named_alike(found.features)
         self.claims: list[Claim] = []
         self._praised = praised
         self._section, self._quote, self._count = "", "", 0
+
+    def _shown(self, method: str) -> str:
+        """Return a method's name beside its number: GCM's place may be the default's."""
+        return "the default" if method == self._praised else SHOWN[method]
 
     def says(self, section: str, quote: str) -> None:
         """Open a sentence of the paper, with its section."""
@@ -99,7 +106,8 @@ class Evidence:
         """Return the paired difference of two methods over all runs, and its standard error."""
         runs = _part(self.runs, where)
         keys = ["scenario", "setting", "learner", "repeat"]
-        a, b = (runs[runs["method"] == m].set_index(keys)[metric] for m in (ours, rival))
+        few = runs[[*keys, "method", metric]]
+        a, b = (few[few["method"] == m].set_index(keys)[metric] for m in (ours, rival))
         differences = (a - b).dropna().to_numpy()
         if not len(differences):
             return float("nan"), float("inf")
@@ -141,20 +149,21 @@ class Evidence:
         sign: float = 1.0, named: str = "", **where: object,
     ) -> None:  # fmt: skip
         """Claim that a method's metric is higher (or lower) at every value of a parameter."""
-        word = "higher" if sign > 0 else "lower"
-        gaps = [self.gap(metric, ours, rival, **where, **{over: value}) for value in values]
-        if not all(np.isfinite(gap) for gap, _ in gaps):
+        word, name = "higher" if sign > 0 else "lower", PARAMETERS[over]
+        gaps = {v: self.gap(metric, ours, rival, **where, **{over: v}) for v in values}
+        if not all(np.isfinite(gap) for gap, _ in gaps.values()):
             self.pass_over()
             return
-        pairs = [
-            f"{number(self.mean(metric, ours, **where, **{over: v}))} vs "
-            f"{number(self.mean(metric, rival, **where, **{over: v}))}"
-            for v in values
-        ]
+        means = {v: [self.mean(metric, m, **where, **{over: v}) for m in (ours, rival)]
+                 for v in values}  # fmt: skip
+        # Where both are as good as can be, neither can be better.
+        best = 1.0 if sign > 0 else 0.0
+        told = {v: gap for v, gap in gaps.items() if means[v] != [best, best]}
+        pairs = ", ".join(f"{number(a)} vs {number(b)}" for a, b in means.values())
         self.add(
-            f"{SHOWN[ours]} has {word} {_named(metric)} than {SHOWN[rival]} at every {over}{named}",
-            ", ".join(pairs), _all(decided(sign * gap, error) for gap, error in gaps),
-            (ours, rival),
+            f"{SHOWN[ours]} has {word} {_named(metric)} than {SHOWN[rival]} at every {name}{named}",
+            pairs + _least_clear(told, sign, name),
+            _all(decided(sign * gap, error) for gap, error in told.values()), (ours, rival),
         )  # fmt: skip
 
     def trend(
@@ -172,8 +181,8 @@ class Evidence:
         slope, error = _slope(np.asarray(rank), own[metric].to_numpy(dtype=np.float64))
         along = [number(self.mean(metric, method, **where, **{over: v})) for v in values]
         self.add(
-            f"{SHOWN[method]}'s {_named(metric)} rises gradually with {over}{named} (trend over "
-            "the ranks)",
+            f"{SHOWN[method]}'s {_named(metric)} rises gradually with {PARAMETERS[over]}{named} "
+            "(trend over the ranks)",
             f"{', '.join(along)}; slope {number(slope)} ± {number(error)}", decided(slope, error),
             (method,),
         )  # fmt: skip
@@ -209,7 +218,9 @@ class Evidence:
             self.add(
                 f"{_listed(methods)} have similar {_named(metric)} {place} "
                 f"(within {number(within)})",
-                ", ".join(f"{SHOWN[m]} {number(v)}" for m, v in found.items()),
+                ", ".join(f"{self._shown(m)} {number(v)}" for m, v in found.items())
+                + f"; {self._shown(most)} less {self._shown(least)}: {number(spread)} ± "
+                f"{number(error)}",
                 decided(within - spread, error, strict=False), methods,
             )  # fmt: skip
 
@@ -251,7 +262,7 @@ class Evidence:
         gap, error = self.gap(metric, method, rival, **where)
         self.add(
             f"{SHOWN[method]} has the highest {_named(metric)} {place}",
-            f"{number(found[method])}; next {SHOWN[rival]} {number(found[rival])}, paired "
+            f"{number(found[method])}; next {self._shown(rival)} {number(found[rival])}, paired "
             f"difference {number(gap)} ± {number(error)}",
             decided(gap, error), (method,),
         )  # fmt: skip
@@ -310,7 +321,7 @@ class Evidence:
             self.pass_over()
             return
         self.add(
-            f"{SHOWN[method]} finds {feature} at every {over}{named} (each in at least "
+            f"{SHOWN[method]} finds {feature} at every {PARAMETERS[over]}{named} (each in at least "
             f"{number(limit)} of the runs)",
             ", ".join(number(share) for share, _ in found),
             _all(decided(share - limit, error, strict=False) for share, error in found), (method,),
@@ -347,9 +358,10 @@ class Evidence:
             self.pass_over()
             return
         self.add(
-            f"{SHOWN[ours]}'s F1 is more stable over {over} than {SHOWN[rival]}'s{named} (range of "
-            "its means)",
-            f"{number(a)} vs {number(b)}", decided(b - a, float(np.hypot(e, d))), (ours, rival),
+            f"{SHOWN[ours]}'s F1 is more stable over {PARAMETERS[over]} than {SHOWN[rival]}'s"
+            f"{named} (range of its means)",
+            f"{number(a)} ± {number(float(e))} vs {number(b)} ± {number(float(d))}",
+            decided(b - a, float(np.hypot(e, d))), (ours, rival),
         )  # fmt: skip
 
     def alarms(
@@ -384,6 +396,16 @@ class Evidence:
             f"({number(low)} to {number(high)})",
             f"{seconds(a)} vs {seconds(b)}, ratio {number(a / b)}", within, (ours, rival),
         )  # fmt: skip
+
+
+def _least_clear(gaps: Mapping[object, tuple[float, float]], sign: float, name: str) -> str:
+    """Return the value of a parameter that decides, with the difference there."""
+    if not gaps:
+        return ""
+    value = min(gaps, key=lambda v: sign * gaps[v][0] / max(gaps[v][1], 1e-12))
+    gap, error = gaps[value]
+    at = "∞" if value == np.inf else f"{value:g}"
+    return f"; least clear at {name} = {at}: {number(gap)} ± {number(error)}"
 
 
 def _all(verdicts: Iterable[Verdict]) -> Verdict:

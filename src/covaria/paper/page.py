@@ -33,8 +33,8 @@ MODES_ABOUT = {
     "default": "`covaria.assess(X, y)`: learners chosen by `auto`, GCM and PCM together. It stands "
     "in the place of GCM, beside the rivals of the paper's mode on the same rows; claims about "
     "others alone have no such column",
-    "shared": "the paper's mode with bags and starting weights shared by all models of a run, as "
-    "stored before",
+    "shared": "the paper's mode with bags and starting weights shared by all models of a run; "
+    "shown where the paper's mode has not been run yet",
 }
 SYMBOLS = {
     Verdict.HELD: "✓", Verdict.NOT_HELD: "✗", Verdict.UNDECIDED: "~", Verdict.NOT_STATED: "?",
@@ -51,10 +51,11 @@ MEANINGS = {
     Verdict.HELD: "as claimed, by two Monte-Carlo standard errors (after ±)",
     Verdict.NOT_HELD: "missed by as much",
     Verdict.UNDECIDED: "within two standard errors, or too few runs to have one",
-    Verdict.NOT_STATED: "it hinges on what the paper does not give: another β in (e) and (f) gives "
-    "the claim, or how networks and two boosters of the tables were run is not told",
-    Verdict.OTHER: "not the paper's table (another snapshot of Airbnb), or times of our programs "
-    "rather than R's",
+    Verdict.NOT_STATED: "missed, but another value of what the paper does not give meets it (β in "
+    "(e) and (f), training of networks), or how networks and boosters of the tables were run is "
+    "not told",
+    Verdict.OTHER: "missed, but not on the paper's table (another snapshot of Airbnb), or a time "
+    "of our programs rather than R's",
 }
 INTRO = """
 What the paper says of its theory, its simulations and its tables, a claim a line, beside what we
@@ -64,8 +65,11 @@ RULES = """
 Differences are those of methods on the same rows, or over draws of the folds of a real table.
 Limits such as "at most .50" are our reading of words such as low: the paper gives no number.
 "Always" and "consistently" are judged at every value of the parameter, "gradually" by a trend over
-all runs, and "similar" on every metric. Each claim is judged alone; a column of fewer than 20 runs
-is a smoke test, and `covaria paper … --mode default` goes on from a store. Columns:
+all runs, and "similar" on every metric; where both methods are as good as can be (1.00 and 1.00),
+neither can be better, and the value is passed over. .00 and 1.00 are exact. Each claim is judged
+alone; a column of fewer than 20 runs is a smoke test. `covaria paper all --onto results` goes on
+from what is stored, and `covaria paper check` makes this page again and reruns a hundredth of the
+stored tasks. Columns:
 """
 
 
@@ -137,8 +141,7 @@ def _figure(name: str, made: Made_, figure: Figure, pictures: str) -> Iterator[s
     yield ""
     yield from _sentences(own, figure.modes)
     for note in dict.fromkeys(note for one in own.values() for note in one.notes):
-        yield f"Made by {note}." if "seed" in note else note
-        yield ""
+        yield from (note, "")
 
 
 def _runs(mode: str, made: Made, figure: Figure) -> str:
@@ -147,12 +150,17 @@ def _runs(mode: str, made: Made, figure: Figure) -> str:
     if not _is_short(figure, made):
         return f"{how}: {plural(made.runs, 'repeat')}"
     full = max(STUDIES[study].repeats for study in figure.studies)
-    parts = made.by_learner or {"": made.runs}
+    if not made.by_learner:
+        return f"{how}: {made.runs} of {full} repeats ({_size(made.runs)})"
     few = [
-        f"{name or 'all'} {many} ({'a smoke test' if many < SMOKE else QUICK})".strip()
-        if many < full else f"{name} {many}" for name, many in parts.items()
-    ]  # fmt: skip
-    return f"{how}: of the study's {full} repeats {', '.join(few)}, not the full study"
+        f"{name} {many}" + ("" if many >= full else f" ({_size(many)})")
+        for name, many in made.by_learner.items()
+    ]
+    return f"{how}: of {full} repeats {', '.join(few)}"
+
+
+def _size(many: int) -> str:
+    return "a smoke test" if many < SMOKE else QUICK
 
 
 def _sentences(own: Mapping[str, Made], moded: bool) -> Iterator[str]:
@@ -163,16 +171,18 @@ def _sentences(own: Mapping[str, Made], moded: bool) -> Iterator[str]:
             by_id.setdefault(claim.id, {})[mode] = claim
     modes = list(own)
     head = [MODE_NAMES[mode] for mode in modes] if moded else ["found"]
-    quote = None
+    said: dict[tuple[str, str], list[str]] = {}
     for at in sorted(by_id, key=_order):
         first = next(iter(by_id[at].values()))
-        if first.quote != quote:
-            quote = first.quote
-            yield from ("", f"> {quote} (Section {first.section})", "")
-            yield "| id | judged by | " + " | ".join(head) + " |"
-            yield "| --- | --- |" + " --- |" * len(head)
-        cells = [_cell(by_id[at].get(mode)) for mode in modes]
-        yield f"| {at} | {first.text} | " + " | ".join(cells) + " |"
+        said.setdefault((first.quote, first.section), []).append(at)
+    for (quote, section), ids in said.items():
+        yield from ("", f"> {quote} (Section {section})", "")
+        yield "| id | judged by | " + " | ".join(head) + " |"
+        yield "| --- | --- |" + " --- |" * len(head)
+        for at in ids:
+            first = next(iter(by_id[at].values()))
+            cells = [_cell(by_id[at].get(mode)) for mode in modes]
+            yield f"| {at} | {first.text} | " + " | ".join(cells) + " |"
     yield ""
 
 

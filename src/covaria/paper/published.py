@@ -83,7 +83,8 @@ _ALL = (
         "learning learners",
         steady="GCM generally tends to select more variables than LOCO and yields more stable "
         "selections",
-        more="GCM generally tends to select more variables than LOCO",
+        more="GCM generally tends to select more variables than LOCO and yields more stable "
+        "selections",
         figure="fig8",
         dataset="airbnb_quebec",
         title="Airbnb, Quebec City",

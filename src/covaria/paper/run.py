@@ -2,69 +2,36 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from covaria.errors import InputError
+from covaria.paper import kept
+from covaria.paper.kept import Results, Stamp, read_results
 from covaria.paper.studies import MODES, STUDIES
 from covaria.studies import metrics
-from covaria.studies.metrics import CELL
+from covaria.studies.pools import Task
 from covaria.studies.results import Study
-from covaria.studies.runner import Standing, read_study, run_in_store, versions
+from covaria.studies.runner import Standing, read_study, run_in_store
 from covaria.studies.store import readable
 from covaria.tables.files import read_csv
-from covaria.tables.writing import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COUNTS = ["tp", "fp", "tn", "fn"]
-# Above this many features a table of each of them is not small any more.
-MOST_FEATURES = 50
-# What tells a run's method from the others, and what is kept of each beside its counts.
-DRAW = (*CELL, "repeat", "method")
-KEPT = ("chosen", "p_values")
 DECIDES = "gcm+pcm"
-
-
-@dataclass(frozen=True)
-class Results:
-    """A simulation's runs and features, as `metrics.runs` and `metrics.features` give them."""
-
-    runs: pd.DataFrame
-    features: pd.DataFrame
-    made_by: str = ""
-
-    @property
-    def repeats(self) -> int:
-        """Return how many repeats the cell with the fewest has."""
-        return int(self.repeats_by.min())
-
-    @property
-    def repeats_by(self) -> pd.Series[int]:
-        """Return the repeats of each cell."""
-        return self.runs.groupby(["scenario", "setting", "learner"])["repeat"].nunique()
-
-    @property
-    def by_learner(self) -> dict[str, int]:
-        """Return the repeats of each learner, of the cell with the fewest."""
-        found = self.repeats_by.groupby("learner", sort=False).min()
-        return {str(name).split("(")[0]: int(many) for name, many in found.items()}
 
 
 @dataclass(frozen=True)
 class Run:
     """How figures are made: in which mode, from how many repeats, and where things are kept.
 
-    `results` is a folder of CSV files written before: they are read, and nothing is run. `known`
-    and `real` keep what was made of simulations and of real tables: several figures share it.
+    `results` is a folder of CSV files written before: they are read, and nothing is run. `onto` is
+    one that a run goes on from and adds to, `results` in its own folder where none is given.
+    `known` and `real` keep what was made of simulations and of real tables: several figures share
+    it.
     """
 
     folder: Path
@@ -80,6 +47,7 @@ class Run:
     known: dict[tuple[str, str], Results] = field(default_factory=dict)
     real: dict[tuple[str, str], dict[str, pd.DataFrame]] = field(default_factory=dict)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    onto: Path | None = None
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -88,6 +56,11 @@ class Run:
     def store(self, study: str) -> Path:
         """Return the store of a simulation in this mode."""
         return self.folder / "stores" / f"{study}-{self.mode}.sqlite"
+
+    @property
+    def kept(self) -> Path:
+        """Return the folder of results that a run goes on from and adds to."""
+        return self.onto or self.folder / "results"
 
     def many(self, study: str) -> int | None:
         """Return how many repeats are wanted of a simulation, None for all."""
@@ -147,82 +120,50 @@ class Run:
         return found
 
     def _run(self, study: str) -> Results:
+        """Return a simulation's results after running what is not kept of it yet."""
+        many, before = self.many(study), self._before(study)
+        skip = kept.tasks_of(study, self.mode, before.runs) if before else set()
+        wanted = kept.tasks(study, self.mode, many)
+        if before is None or not skip.issuperset(wanted):
+            new = self._new(study, many, skip)
+            kept.write_results(self.kept, study, self.mode, new)
+            before = new if before is None else kept.beside(study, self.mode, before, new)
+        return kept.only(before, wanted, study, self.mode)
+
+    def _before(self, study: str) -> Results | None:
+        """Return the kept results of a simulation; raise where they are of another seed."""
+        found = read_results(self.kept, study, self.mode)
+        others = {stamp.seed for stamp in found.stamps} - {self.seed} if found else set()
+        if others:
+            raise InputError(
+                f"{self.kept} holds results of {study} with seed {min(others)}, not {self.seed}. "
+                "Give another folder with --onto or --out."
+            )
+        return found
+
+    def _new(self, study: str, many: int | None, skip: set[Task]) -> Results:
         store = self.store(study)
         store.parent.mkdir(parents=True, exist_ok=True)
-        many = self.many(study)
         run_in_store(
             STUDIES[study].grid(self.mode, self.seed), store, n_jobs=self.n_jobs, dask=self.dask,
             first=many, progress=self.progress(f"{study} ({self.mode})") if self.progress else None,
-            apart=self.apart,
+            apart=self.apart, skip=skip,
         )  # fmt: skip
         found = read_study(store)
-        table = found.table
-        if many is not None:
-            table = table[table["repeat"] < many]
+        runs = from_rows(found)
+        done = kept.tasks_of(study, self.mode, runs) - skip
         with readable(store) as opened:
-            seconds = opened.seconds(many)
-        made_by = stamp(found.about["versions"], self.seed, _flags(self, study), seconds)
-        return from_rows(replace(found, table=table), made_by)
+            seconds = opened.seconds()
+        command = f"covaria paper {STUDIES[study].figure} --mode {self.mode}"
+        stamp = Stamp.now(command, self.seed, len(done), sum(seconds[task] for task in done))
+        return kept.results(study, self.mode, kept.without(runs, skip, study, self.mode), [stamp])
 
 
-def from_rows(found: Study, made_by: str) -> Results:
-    """Return the results of a study: what each run chose, and each feature on average."""
-    drawn = per_draw(found.table)
-    runs = found.runs.merge(drawn, how="left", on=[c for c in DRAW if c in found.runs])
-    return Results(runs, _warned(found), made_by)
-
-
-def per_draw(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per run and method: the numbers of the features it chose, and its p-values.
-
-    P-values have four digits; of many features there are none.
-    """
-    import pandas as pd
-
-    rows = []
-    for key, own in table.groupby(list(DRAW), sort=False):
-        chosen = [name.removeprefix("x") for name in own.loc[own["selected"] == 1, "feature"]]
-        p = own["p_value"].to_numpy(dtype=float)
-        shown = [f"{value:.4g}" for value in p] if len(p) <= MOST_FEATURES else []
-        rows.append(
-            dict(zip(DRAW, key, strict=True))
-            | {
-                "chosen": " ".join(chosen),
-                "p_values": " ".join(shown) if np.isfinite(p).all() else "",
-            }
-        )
-    return pd.DataFrame(rows, columns=[*DRAW, *KEPT])
-
-
-def _warned(found: Study) -> pd.DataFrame:
-    """Return each feature on average, with the share of runs that warned of it."""
-    table, features = found.table, found.features
-    warned = table["status"].str.startswith("ok: ")
-    if not warned.any():
-        return features
-    keys = [c for c in (*CELL, "method", "feature") if c in features]
-    silent = table["selected"].astype(bool) & ~warned
-    both = table.assign(warned=warned.astype(float), unwarned=silent.astype(float))
-    shares = both.groupby(keys, sort=False)[["warned", "unwarned"]].mean()
-    return features.merge(shares.reset_index(), how="left", on=keys)
-
-
-def stamp(packages: Mapping[str, str], seed: int, command: str, seconds: float | None) -> str:
-    """Return what made results: versions, commit, seed, command and time, as one line."""
-    named = ", ".join(f"{name} {version}" for name, version in packages.items())
-    took = "" if seconds is None else f"; all tasks took {seconds:.0f} s of one process"
-    return f"{named}, commit {commit()}, seed {seed}, {command}{took}"
-
-
-@cache
-def commit() -> str:
-    """Return the commit of the source that runs, or "unknown" where there is no repository."""
-    words = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"]
-    with suppress(OSError, subprocess.SubprocessError):
-        found = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
-        if found.returncode == 0:
-            return found.stdout.strip()
-    return "unknown"
+def from_rows(found: Study) -> pd.DataFrame:
+    """Return a row per run and method of a study: its counts, and what it chose."""
+    runs = found.runs.drop(columns=list(metrics.METRICS))
+    drawn = kept.per_draw(found.table)
+    return runs.merge(drawn, how="left", on=[c for c in kept.DRAW if c in runs])
 
 
 def joined(found: Sequence[Results]) -> Results:
@@ -232,8 +173,12 @@ def joined(found: Sequence[Results]) -> Results:
     if len(found) == 1:
         return found[0]
     runs = pd.concat([one.runs for one in found], ignore_index=True)
-    features = pd.concat([one.features for one in found], ignore_index=True)
-    return Results(runs, features, "\n".join(one.made_by for one in found))
+    truth = {name: known for one in found for name, known in one.truth.items()}
+    stamps = tuple(stamp for one in found for stamp in one.stamps)
+    if all(one.averages is None for one in found):
+        return Results(runs, truth, stamps)
+    averages = pd.concat([one.features for one in found], ignore_index=True)
+    return Results(runs, truth, stamps, averages)
 
 
 def in_its_place(default: Results, rivals: Results) -> Results:
@@ -244,84 +189,14 @@ def in_its_place(default: Results, rivals: Results) -> Results:
     import pandas as pd
 
     kinds = rivals.runs[["scenario", "learner", "options"]].drop_duplicates()
-    cells = list(kinds.itertuples(index=False))
-
-    def placed(own: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
-        both = own[own["method"] == DECIDES].assign(method="gcm")
-        copies = [
-            both[both["scenario"] == scenario].assign(learner=learner, options=options)
-            for scenario, learner, options in cells
-        ]
-        left = others[others["method"] != "gcm"]
-        found: pd.DataFrame = pd.concat([*copies, left], ignore_index=True)
-        return found
-
-    many = default.runs["repeat"].max()
-    beside = rivals.runs[rivals.runs["repeat"] <= many]
-    features = rivals.features
-    if not (features.empty or default.features.empty):
-        features = placed(default.features, features)
-    return Results(placed(default.runs, beside), features, default.made_by)
-
-
-def _flags(run: Run, study: str) -> str:
-    flags = f" --mode {run.mode}" + (" --fast" if run.fast else "")
-    flags += f" --repeats {run.repeats}" if run.repeats else ""
-    return f"covaria paper {STUDIES[study].figure}{flags}"
-
-
-def _paths(folder: Path, study: str, mode: str) -> tuple[Path, Path]:
-    return folder / f"{study}-{mode}-runs.csv", folder / f"{study}-{mode}-features.csv"
-
-
-def write_results(folder: Path, study: str, mode: str, found: Results) -> None:
-    """Write a simulation's results as small CSV files, with what made them in the first line."""
-    folder.mkdir(parents=True, exist_ok=True)
-    runs, features = _paths(folder, study, mode)
-    shown = found.runs.drop(columns=list(metrics.METRICS))
-    shown = shown.assign(seconds=[float(f"{s:.3g}") for s in shown["seconds"]])
-    _write(runs, shown, found.made_by)
-    of = features if found.features["feature"].nunique() <= MOST_FEATURES else None
-    if of is not None:
-        _write(of, found.features, found.made_by)
-
-
-def write_table(folder: Path, name: str, table: pd.DataFrame, run: Run) -> None:
-    """Write a small table with what made it; a quick one replaces nothing fuller."""
-    path, size = folder / f"{name}.csv", "runs" if "runs" in table else "draws"
-    if path.is_file() and read_csv(path, comment="#")[size].max() > table[size].max():
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    flags = (" --fast" if run.fast else "") + (f" --repeats {run.repeats}" if run.repeats else "")
-    _write(path, table, stamp(versions(), run.seed, f"covaria paper {name}{flags}", None))
-
-
-def has_fuller(folder: Path, study: str, mode: str, found: Results) -> bool:
-    """Return whether results of more repeats than these are stored."""
-    with suppress(ValueError, KeyError):  # what cannot be read is written again
-        stored = read_results(folder, study, mode)
-        return stored is not None and stored.repeats > found.repeats
-    return False
-
-
-def _write(path: Path, frame: pd.DataFrame, made_by: str) -> None:
-    text = f"# {made_by}\n" + frame.to_csv(index=False, lineterminator="\n", float_format="%.6g")
-    write_text(path, text)
-
-
-def read_results(folder: Path, study: str, mode: str) -> Results | None:
-    """Return what `write_results` wrote, or None where there is nothing of this simulation."""
-    import pandas as pd
-
-    runs, features = _paths(folder, study, mode)
-    if not runs.is_file():
-        return None
-    with runs.open(encoding="utf-8") as file:
-        made_by = file.readline().removeprefix("#").strip()
-    table = read_csv(runs, comment="#")
-    rates = metrics.rates(*(table[name].to_numpy(dtype=float) for name in COUNTS))
-    at = list(table.columns).index("fn") + 1
-    for name in reversed(metrics.METRICS):
-        table.insert(at, name, np.asarray(rates[name]))
-    per_feature = read_csv(features, comment="#") if features.is_file() else pd.DataFrame()
-    return Results(table, per_feature, made_by)
+    own = default.runs[default.runs["method"] == DECIDES].assign(method="gcm")
+    copies = [
+        own[own["scenario"] == scenario].assign(learner=learner, options=options)
+        for scenario, learner, options in kinds.itertuples(index=False)
+    ]
+    others = rivals.runs
+    same = (others["method"] != "gcm") & (others["repeat"] <= own["repeat"].max())
+    runs = pd.concat([*copies, others[same]], ignore_index=True)
+    # Rivals that were kept by their counts alone have no features.
+    averages = None if "chosen" in others else pd.DataFrame()
+    return Results(runs, rivals.truth, default.stamps, averages)

@@ -73,12 +73,12 @@ def fig4(e: Evidence) -> None:
         e.says("5.2", "whereas LOCO is more sensitive to the correlation and produces more false "
                "discoveries")  # fmt: skip
         e.steadier("gcm", "loco", "rho", RHO, named, learner=learner)
-        e.higher("fdr", "loco", "gcm", f"over all rho{named}", learner=learner)
+        e.higher("fdr", "loco", "gcm", f"over all ρ{named}", learner=learner)
         e.says("5.2", "Neither method reliably detects the non-additive interaction term X3 and X4")
         e.misses(("gcm", "loco"), ["x3", "x4"], named.strip(), 0.5, learner=learner)
         e.says("5.2", "Overall, GCM is more stable than LOCO, achieving higher F1 score and recall")
         for metric in ("f1", "recall"):
-            e.higher(metric, "gcm", "loco", f"over all rho{named}", learner=learner)
+            e.higher(metric, "gcm", "loco", f"over all ρ{named}", learner=learner)
 
 
 def fig5(e: Evidence) -> None:

@@ -16,9 +16,10 @@ from covaria.paper import sentences
 from covaria.paper.assumption import assumption_figure
 from covaria.paper.captions import CAPTIONS
 from covaria.paper.evidence import Evidence, summary_of
+from covaria.paper.kept import Results
 from covaria.paper.registry import ABOUT, Claim, Figure, Made, Verdict, add
-from covaria.paper.run import Results, Run
-from covaria.paper.studies import LETTERED, OPEN, SHOWN, STUDIES
+from covaria.paper.run import Run
+from covaria.paper.studies import LEARNERS, LETTERED, OPEN, SHOWN, STUDIES
 from covaria.studies.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -26,16 +27,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LETTER = dict(zip(LETTERED, "abcd", strict=True))
+TITLE = {name: name.replace("_", " ") for name in LETTERED}
 Claims = Callable[[Evidence], None]
 
 
 def _p_values(run: Run, name: str, studies: Sequence[str], claims: Claims) -> Made:
     """Return a figure of mean p-values by feature, a panel a model."""
     found = run.together(studies)
+    if found.features.empty:
+        raise InputError(f"The results of {name} were kept by their counts alone. Run it again.")
     table = found.features[found.features["p_mean"].notna()]
     table = table.assign(method=_shown(run, table["method"]))
-    parts = {f"({LETTER[s]}) {s}": table[table["scenario"] == s] for s in LETTERED}
-    return _made(run, name, found, table, claims, lambda: plots.p_value_panels(parts))
+    parts = {f"({LETTER[s]}) {TITLE[s]}": table[table["scenario"] == s] for s in LETTERED}
+    return _made(run, name, studies, found, table, claims, lambda: plots.p_value_panels(parts))
 
 
 def _shown(run: Run, methods: pd.Series[str]) -> pd.Series[str]:
@@ -59,7 +63,7 @@ def _metrics(run: Run, name: str, studies: Sequence[str], claims: Claims) -> Mad
     draw = partial(
         plots.metric_panels, shown, rows="model", metrics=[*METRICS, "seconds"]
     )  # fmt: skip
-    return _made(run, name, found, table, claims, draw)
+    return _made(run, name, studies, found, table, claims, draw)
 
 
 def _sweep(
@@ -78,22 +82,34 @@ def _sweep(
     both = pd.concat([p[[*keys, "metric", "runs", "mean", "sd", "se"]], table], ignore_index=True)
     if run.mode == "default":
         both = both.replace({"method": {"GCM": "default"}})
-    shown = both.assign(learner=both["learner"].str.split("(").str[0])
+    shown = both.assign(learner=[LEARNERS.get(n, n) for n in both["learner"].str.split("(").str[0]])
     names = [*(f"p of {f}" for f in features), "recall", "f1", "fdr"]
     draw = partial(plots.sweep_panels, shown, over=over, rows="learner", metrics=names)
-    return _made(run, name, found, both, claims, draw)
+    return _made(run, name, studies, found, both, claims, draw)
 
 
 def _made(
-    run: Run, name: str, found: Results, table: pd.DataFrame, claims: Claims,
-    draw: Callable[[], Axes],
+    run: Run, name: str, studies: Sequence[str], found: Results, table: pd.DataFrame,
+    claims: Claims, draw: Callable[[], Axes],
 ) -> Made:  # fmt: skip
     judged = _judged(run, name, found, claims)
     if run.mode == "paper":
         judged = [_unless_open(claim, run, name, claims) for claim in judged]
-    notes = tuple(line for line in found.made_by.split("\n") if line)
+    notes = (_source(run, studies),)
     by_learner = found.by_learner if len(found.by_learner) > 1 else {}
     return Made(table, judged, draw, found.repeats, notes, by_learner)
+
+
+def _source(run: Run, studies: Sequence[str]) -> str:
+    """Return which files of results a column comes from."""
+    modes = ("default", "paper") if run.mode == "default" else (run.mode,)
+    names = {
+        f"{STUDIES[study].default or study if mode == 'default' else study}-{mode}.csv": None
+        for mode in modes
+        for study in studies
+    }
+    rivals = ", the rivals beside the default from the last" if run.mode == "default" else ""
+    return f"From {', '.join(f'`{name}`' for name in names)}{rivals}."
 
 
 def _judged(run: Run, name: str, found: Results, claims: Claims) -> list[Claim]:
@@ -104,19 +120,19 @@ def _judged(run: Run, name: str, found: Results, claims: Claims) -> list[Claim]:
 
 def _unless_open(claim: Claim, run: Run, name: str, claims: Claims) -> Claim:
     """Return a claim that does not hold as `not stated`, where another open setting gives it."""
-    if claim.verdict is not Verdict.NOT_HELD or name not in OPEN:
+    if claim.verdict is not Verdict.NOT_HELD:
         return claim
-    study, setting = OPEN[name]
-    try:
-        found = run.of(study)
-    except InputError:
-        return claim
-    for value, part in found.runs.groupby(setting):
-        own = found.features[found.features[setting] == value]
-        other = {c.id: c for c in _judged(run, name, Results(part, own), claims)}.get(claim.id)
-        if other is not None and other.verdict is Verdict.HELD:
-            numbers = f"{claim.numbers}; at {setting} = {value:g} it holds: {other.numbers}"
-            return replace(claim, numbers=numbers, verdict=Verdict.NOT_STATED)
+    for setting in OPEN.get(name, ()):
+        try:
+            found = run.of(setting.study)
+        except InputError:
+            continue
+        for value, part in found.runs.groupby(setting.by, sort=False):
+            other = {c.id: c for c in _judged(run, name, found.of(part), claims)}.get(claim.id)
+            if other is not None and other.verdict is Verdict.HELD:
+                named = f"{setting.by} {str(value).removesuffix('.0')}"
+                numbers = f"{claim.numbers}; with {named} it holds: {other.numbers}"
+                return replace(claim, numbers=numbers, verdict=Verdict.NOT_STATED)
     return claim
 
 
@@ -142,5 +158,5 @@ def _register() -> None:
     add(Figure("fig2", ABOUT["fig2"], assumption_figure, modes=False, caption=CAPTIONS["fig2"]))
 
 
-assert all(study in STUDIES for study, _ in OPEN.values())
+assert all(setting.study in STUDIES for of in OPEN.values() for setting in of)
 _register()

@@ -280,11 +280,13 @@ def _about_features(known: Published, rows: Rows) -> Iterator[Said]:
 def _about_steadiness(known: Published, rows: Rows) -> Iterator[Said]:
     for row in rows if known.steady else ():
         gcm, loco = row["gcm_wavering"], row["loco_wavering"]
+        verdict = decided(*real.mean_and_error(row, "steadier"))
         yield Said(
             f"{row['learner']}: GCM is steadier than LOCO (features selected on some parts but not "
             "on all)",
             f"{gcm:.2f} features against {loco:.2f}, LOCO's less GCM's {_mean(row, 'steadier')}",
-            decided(*real.mean_and_error(row, "steadier")), known.steady,
+            # With both as steady as can be, neither can be steadier.
+            verdict if gcm or loco else Verdict.UNDECIDED, known.steady,
         )  # fmt: skip
 
 

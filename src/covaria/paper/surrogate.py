@@ -13,9 +13,10 @@ import numpy as np
 
 from covaria import plots
 from covaria.errors import InputError
+from covaria.paper.captions import SURROGATE
 from covaria.paper.evidence import number
 from covaria.paper.run import DECIDES, Run
-from covaria.paper.studies import SHOWN
+from covaria.paper.studies import LEARNERS, SHOWN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,10 +45,15 @@ def _of(features: pd.DataFrame, method: str, part: str, label: str = "") -> pd.D
     own = features[(features["feature"] == FEATURE) & (features["method"] == method)]
     share, runs = own["selected"].to_numpy(dtype=float), own["runs"].to_numpy()
     return own[[OVER]].assign(
-        part=part, label=label or own["learner"].str.split("(").str[0], share=share, runs=runs,
+        part=part, label=label or _learners(own["learner"]), share=share, runs=runs,
         se=np.sqrt(share * (1 - share) / runs),
         unwarned=own.get("unwarned", np.nan),
     )  # fmt: skip
+
+
+def _learners(names: pd.Series[str]) -> list[str]:
+    first = [name.split("(")[0] for name in names]
+    return [LEARNERS.get(name, name) for name in first]
 
 
 def picture(table: pd.DataFrame) -> Axes:
@@ -67,6 +73,7 @@ def story(run: Run, folder: str) -> str:
     lines = ["## The surrogate that GCM takes for a cause", ""]
     if folder:
         lines += [f"![How often x2 of model (e) is selected]({folder}/{PICTURE})", ""]
+        lines += [f"*{SURROGATE}*", ""]
     lines += [sentences(table), "", *_numbers(table)]
     return "\n".join(lines)
 

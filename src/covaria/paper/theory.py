@@ -1,12 +1,12 @@
 """The paper's theorems, examples and remarks, each judged by exact moments or by simulation.
 
 What is false in the paper is computed in `covaria.efficiencies.errata`; what holds is checked here.
-Theorems 1 and 2 are limits: their picture is the spread of √n (estimate - truth) over its limit.
+Theorems 1, 2 and 6 are limits: their picture is the spread of √n (estimate - truth) over its limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria import plots
+from covaria.assessment import WITHOUT_CHECKS, assess
 from covaria.efficiencies import theorems, theory
 from covaria.paper.captions import CAPTIONS
 from covaria.paper.registry import ABOUT, Claim, Figure, Made, Verdict, add, decided
-from covaria.randomness import stream
+from covaria.randomness import seed_of, stream
 from covaria.simulation.model import Model
 from covaria.simulation.scenarios import CURVES, scenario
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 NAME = "theory"
 SIZES = (50, 100, 200, 400, 800, 1600, 3200)
+LAZY_SIZES = (50, 200, 800)
 DRAWS, FAST_DRAWS = 2000, 200
 BETA, NOISE = 0.5, 1.0
 # A spread within this of its limit has arrived there.
@@ -68,11 +70,40 @@ def spreads(draws: int, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _estimates(rng: np.random.Generator, n_rows: int) -> list[float]:
+def _drawn(rng: np.random.Generator, n_rows: int) -> tuple[Array, Array]:
+    """Return rows of the model in which x1 matters and x2 does not."""
     X = rng.standard_normal((n_rows, 2))
     X[:, 1] = 0.5 * X[:, 0] + np.sqrt(0.75) * X[:, 1]
-    y = BETA * X[:, 0] + NOISE * rng.standard_normal(n_rows)
+    return X, BETA * X[:, 0] + NOISE * rng.standard_normal(n_rows)
+
+
+def _estimates(rng: np.random.Generator, n_rows: int) -> list[float]:
+    X, y = _drawn(rng, n_rows)
     return [float(one.mean()) for feature in (0, 1) for one in scores(X, y, feature)]
+
+
+def lazy_spreads(draws: int, seed: int = 0, sizes: Sequence[int] = LAZY_SIZES) -> pd.DataFrame:
+    """Return the same of Lazy-VI: a network on as many rows as are tested, its steps beside it."""
+    import pandas as pd
+
+    limit, rows = _limits()[1][2], []
+    for n_rows in sizes:
+        found = np.array([_lazy_estimates(seed_of(seed, "lazy root n", n_rows, k), n_rows)
+                          for k in range(draws)])  # fmt: skip
+        for at, feature in enumerate(("x1", "x2")):
+            sd = float(np.sqrt(n_rows) * found[:, at].std(ddof=1))
+            rows.append({"n_rows": n_rows, "method": "Lazy-VI", "feature": feature, "draws": draws,
+                         "ratio": sd / limit, "se": sd / limit / np.sqrt(2 * draws)})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _lazy_estimates(seed: int, n_rows: int) -> list[float]:
+    X, y = _drawn(stream(seed, "rows"), 2 * n_rows)
+    found = assess(
+        X, y, learner="network", methods=["lazy(stepped=False)"], splits=0.5, seed=seed,
+        alternative="two-sided", shared_randomness=False, progress=False, **WITHOUT_CHECKS,
+    )  # fmt: skip
+    return [float(value) for value in found.table["estimate"]]
 
 
 def _limits() -> list[tuple[str, str, float]]:
@@ -98,7 +129,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         partial(_limit, table, "GCM", "1", "2.2"), partial(_limit, table, "LOCO", "2", "2.3"),
         partial(_degenerate, table), _limitation, _theorem_3, _example_1, _theorem_4, _no_more,
         _example_2, _theorem_5, _example_3, _example_s1, _theorem_7, _theorem_7_normal, _dropout,
-        _unbiased, _interactions,
+        _unbiased, _interactions, partial(_limit, table, "Lazy-VI", "6", "4.2"),
     )  # fmt: skip
     return [
         Claim(NAME, text, numbers, verdict, f"{NAME}-{at}", quote, section)
@@ -108,11 +139,11 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 def _limit(table: pd.DataFrame, method: str, number: str, section: str) -> Said:
     own = table[(table["method"] == method) & (table["feature"] == "x1")]
-    last = own.iloc[-1]
+    last, learner = own.iloc[-1], "networks" if method == "Lazy-VI" else "least squares"
     return (
         section, f"Theorem {number}: √n[ψ̂ − ψ] → N(0, σ²)",
-        f"The sd of √n(ψ̂ − ψ) of {method} comes to its limit for a feature that matters (least "
-        f"squares, within {NEAR:g} at n = {SIZES[-1]:,})",
+        f"The sd of √n(ψ̂ − ψ) of {method} comes to its limit for a feature that matters "
+        f"({learner}, within {NEAR:g} at n = {last['n_rows']:,})",
         "; ".join(f"n = {row.n_rows:,}: {row.ratio:.3f}" for row in own.iloc[[0, -1]].itertuples())
         + f" ± {last['se']:.3f}",
         decided(NEAR - abs(last["ratio"] - 1), last["se"]),
@@ -124,8 +155,8 @@ def _degenerate(table: pd.DataFrame) -> Said:
     return (
         "2.3", "we can test the hypotheses H0: ψ = 0 versus Ha: ψ ≠ 0",
         "Theorem 2 gives LOCO a normal limit with a spread under the null, as a test needs",
-        f"sd of √n ψ̂ at the null, over that of a feature that matters: {own['ratio']:.3f} ± "
-        f"{own['se']:.3f} at n = {SIZES[-1]:,}, and 0 in the limit",
+        f"sd of √n ψ̂ at the null, over that of a feature that matters: {own['ratio']:.4f} ± "
+        f"{own['se']:.4f} at n = {SIZES[-1]:,}, and 0 in the limit",
         decided(own["ratio"] - NEAR, own["se"]),
     )  # fmt: skip
 
@@ -294,9 +325,13 @@ def _interactions() -> Said:
 
 
 def theory_figure(run: Run) -> Made:
-    """Return the picture of Theorems 1 and 2, and the verdicts on all of them."""
+    """Return the picture of Theorems 1, 2 and 6, and the verdicts on all of them."""
+    import pandas as pd
+
     draws = run.repeats or (FAST_DRAWS if run.fast else DRAWS)
-    table = run.table(NAME, lambda: spreads(draws, run.seed))
+    table = run.table(
+        NAME, lambda: pd.concat([spreads(draws, run.seed), lazy_spreads(draws, run.seed)])
+    )
     return Made(table, claims(table), lambda: plots.limits(table), int(table["draws"].max()))
 
 

@@ -11,6 +11,7 @@ from covaria.errors import InputError
 from covaria.paper import surrogate
 from covaria.paper.beside import left_open, sharing
 from covaria.paper.page import PICTURES, page
+from covaria.paper.provenance import provenance
 from covaria.paper.registry import Made, figures
 from covaria.paper.run import Run
 from covaria.paper.studies import COLUMNS
@@ -53,7 +54,8 @@ def whole_page(run: Run, made: All, command: str = COMMAND) -> str:
     """Return the page, with the story of model (e) first."""
     lead = surrogate.story(run, PICTURES)
     text = page(made, figures(), command, lead=lead, pictures=PICTURES)
-    beside = [part for part in (sharing(run), left_open(run)) if part]
+    folder = run.results or run.kept
+    beside = [part for part in (sharing(run), left_open(run), provenance(folder)) if part]
     return "\n".join([text, *beside]).rstrip() + "\n"
 
 

@@ -30,6 +30,7 @@ def selection_rates(table: pd.DataFrame, *, threshold: float = 0.8) -> Axes:
             panel.barh(at, rates, height=height, color=COLOURS[k % len(COLOURS)], label=method)
         panel.axvline(threshold, color="#B00020", lw=1, ls="--")
         panel.set_xlim(0, 1.02)
+        panel.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1])
         panel.set_title(str(learner), fontsize=10)
         panel.set_xlabel("share of training parts")
     names = [str(name).replace("$", r"\$") for name in features]

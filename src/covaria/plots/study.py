@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 MARKS = "osD^vPX"
 
 
-# Metrics as people write them.
-NAMES = {"f1": "F1", "fdr": "FDR", "seconds": "seconds (log)"}
+# Metrics and parameters as people write them.
+NAMES = {
+    "f1": "F1", "fdr": "FDR", "seconds": "seconds (log)", "rho": "correlation ρ of x1 and x2",
+    "df": "degrees of freedom",
+}  # fmt: skip
 
 
 def panels(rows: int, columns: int, *, width: float = 3.4, height: float = 2.6) -> Panels:
@@ -39,12 +42,9 @@ def p_value_panels(parts: Mapping[str, pd.DataFrame], *, alpha: float = 0.05) ->
         for k, method in enumerate(methods):
             own = table[table["method"] == method].set_index("feature").loc[names]
             at = np.arange(len(names)) + 0.7 * (k / max(1, len(methods) - 1) - 0.5)
-            down, up = (
-                np.minimum(own["p_sd"], own["p_mean"]),
-                np.minimum(own["p_sd"], 1 - own["p_mean"]),
-            )
             ax.errorbar(
-                at, own["p_mean"], yerr=[down, up], fmt=MARKS[k % len(MARKS)], ms=3.5, lw=0.8,
+                at, own["p_mean"], yerr=_inside(own["p_mean"], own["p_sd"]),
+                fmt=MARKS[k % len(MARKS)], ms=3.5, lw=0.8,
                 color=COLOURS[k % len(COLOURS)], label=method,
             )  # fmt: skip
         ax.axhline(alpha, color="#B00020", lw=1, ls="--")
@@ -62,6 +62,20 @@ def p_value_panels(parts: Mapping[str, pd.DataFrame], *, alpha: float = 0.05) ->
     return first
 
 
+def _inside(mean: pd.Series[float], error: pd.Series[float]) -> list[pd.Series[float]]:
+    """Return how far bars of an error reach down and up, inside 0 and 1."""
+    return [error.clip(upper=mean.clip(lower=0)), error.clip(upper=(1 - mean).clip(lower=0))]
+
+
+def _value(value: float) -> str:
+    """Return a value of a parameter as people write it.
+
+    >>> _value(0.3), _value(5.0), _value(float("inf"))
+    ('0.3', '5', '∞')
+    """
+    return "∞" if np.isinf(value) else f"{value:g}"
+
+
 def metric_panels(
     table: pd.DataFrame, *, rows: str, metrics: Sequence[str], guess: str = "guess"
 ) -> Axes:
@@ -72,15 +86,20 @@ def metric_panels(
     parts = list(table[rows].drop_duplicates())
     methods = [m for m in table["method"].drop_duplicates() if not m.startswith(guess)]
     axes = panels(len(parts), len(metrics), width=1.9, height=0.5 + 0.22 * len(methods))
+    times = table.loc[(table["metric"] == "seconds") & table["method"].isin(methods), "mean"]
     for i, part in enumerate(parts):
         for j, metric in enumerate(metrics):
             ax = axes[i, j]
             own = table[(table[rows] == part) & (table["metric"] == metric)].set_index("method")
             _bars(ax, own, methods, metric)
+            if metric == "seconds":
+                _times(ax, times)
             if guess in own.index and metric != "seconds":
                 ax.axvline(own.loc[guess, "mean"], color="0.3", lw=1, ls="--")
-            ax.set_yticks(np.arange(len(methods)), methods if j == 0 else [], fontsize=7)
+            names = methods if j == 0 else [""] * len(methods)
+            ax.set_yticks(np.arange(len(methods)), names, fontsize=7)
             ax.tick_params(axis="x", labelsize=7)
+            ax.tick_params(axis="y", length=0)
             if i == 0:
                 ax.set_title(NAMES.get(metric, metric), fontsize=9)
             if j == 0:
@@ -92,17 +111,27 @@ def metric_panels(
 def _bars(ax: Axes, own: pd.DataFrame, methods: Sequence[str], metric: str) -> None:
     """Draw a bar a method with its sd, inside what the metric can be."""
     shown = own.reindex(list(methods))
-    mean, sd = shown["mean"].to_numpy(), shown["sd"].fillna(0).to_numpy()
+    mean, sd = shown["mean"], shown["sd"].fillna(0)
     colours = [COLOURS[k % len(COLOURS)] for k in range(len(methods))]
     if metric == "seconds":
-        ax.set_xscale("log")
         ax.barh(np.arange(len(methods)), mean, color=colours)
     else:
-        errors = [np.minimum(sd, mean), np.minimum(sd, 1 - mean)]
-        ax.barh(np.arange(len(methods)), mean, xerr=errors, color=colours, error_kw={"lw": 0.8})
+        ax.barh(np.arange(len(methods)), mean, xerr=_inside(mean, sd), color=colours,
+                error_kw={"lw": 0.8})  # fmt: skip
         ax.set_xlim(0, 1)
         ax.set_xticks([0, 0.5, 1], ["0", ".5", "1"])
     ax.invert_yaxis()
+
+
+def _times(ax: Axes, seconds: pd.Series[float]) -> None:
+    """Draw times on a log axis of whole powers of ten, the same in every row."""
+    low, high = (int(round_(np.log10(v))) for round_, v in
+                 ((np.floor, seconds.min()), (np.ceil, seconds.max())))  # fmt: skip
+    ax.set_xscale("log")
+    ax.set_xlim(10.0**low, 10.0 ** max(high, low + 1))
+    powers = list(range(low, max(high, low + 1) + 1))
+    ax.set_xticks([10.0**k for k in powers], [f"{10.0**k:g}" for k in powers])
+    ax.minorticks_off()
 
 
 def sweep_panels(
@@ -123,13 +152,14 @@ def sweep_panels(
                 line = own[own["method"] == method].set_index(over)
                 line = line.loc[[v for v in values if v in line.index]]
                 ax.errorbar(
-                    [values.index(v) for v in line.index], line["mean"], yerr=line["se"], ms=3,
+                    [values.index(v) for v in line.index], line["mean"],
+                    yerr=_inside(line["mean"], line["se"]), ms=3,
                     marker=MARKS[k % len(MARKS)], lw=1, color=COLOURS[k % len(COLOURS)],
                     label=method,
                 )  # fmt: skip
             if metric.startswith("p of"):
-                ax.axhline(alpha, color="#0072B2", lw=0.8, ls="--")
-            ax.set_xticks(range(len(values)), [f"{v:g}" for v in values], fontsize=7)
+                ax.axhline(alpha, color="0.4", lw=0.8, ls="--")
+            ax.set_xticks(range(len(values)), [_value(v) for v in values], fontsize=7)
             ax.tick_params(axis="y", labelsize=7)
             ax.set_ylim(-0.05, 1.05)
             if i == 0:
@@ -137,7 +167,7 @@ def sweep_panels(
             if j == 0:
                 ax.set_ylabel(part, fontsize=9)
             if i == len(parts) - 1:
-                ax.set_xlabel(over, fontsize=8)
+                ax.set_xlabel(NAMES.get(over, over), fontsize=8)
     axes[0, 0].legend(frameon=False, fontsize=7)
     first: Axes = axes[0, 0]
     return first
@@ -177,10 +207,10 @@ def limits(table: pd.DataFrame) -> Axes:
     ax.set_xscale("log")
     ax.set_xticks(sorted(set(table["n_rows"])), [f"{n:,}" for n in sorted(set(table["n_rows"]))])
     ax.minorticks_off()
-    ax.set_ylim(0, 1.3)
-    ax.set_xlabel("rows")
+    ax.set_ylim(0, 1.25 * max(1.2, float(table["ratio"].max())))
+    ax.set_xlabel("rows tested")
     ax.set_ylabel("sd of √n (estimate − truth),\nover that of the limit")
-    ax.legend(frameon=False, fontsize=8, ncols=2)
+    ax.legend(frameon=False, fontsize=8, ncols=3, loc="upper center")
     return ax
 
 
@@ -201,14 +231,15 @@ def shares_over(
             if own.empty:
                 continue
             ax.errorbar(
-                [values.index(v) for v in own[over]], own["share"], yerr=own["se"], ms=4, lw=1.2,
+                [values.index(v) for v in own[over]], own["share"],
+                yerr=_inside(own["share"], own["se"]), ms=4, lw=1.2,
                 marker=MARKS[k % len(MARKS)], color=COLOURS[k % len(COLOURS)], label=label,
             )  # fmt: skip
         ax.axhline(threshold, color="0.5", lw=0.8, ls="--")
-        ax.set_xticks(range(len(values)), [f"{v:g}" for v in values], fontsize=8)
+        ax.set_xticks(range(len(values)), [_value(v) for v in values], fontsize=8)
         ax.set_ylim(-0.03, 1.05)
         ax.set_title(part, fontsize=10)
-        ax.set_xlabel(over)
+        ax.set_xlabel(NAMES.get(over, over), fontsize=9)
         ax.legend(frameon=False, fontsize=8, loc="upper left")
     axes.flat[0].set_ylabel(ylabel)
     first: Axes = axes.flat[0]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = NDArray[np.float64]
+# A correlation below this is rounding.
+ROUNDING = 1e-12
 # Of every table of tests.
 COLUMNS = (
     "method", "feature", "estimate", "std_error", "low", "high", "statistic", "p_value",
@@ -171,7 +173,8 @@ def _less_attenuated(
 ) -> tuple[Array, Array]:
     """Return an interval of Fisher's z that reaches as far as it would with less error in models.
 
-    Only the end away from zero moves: `nuisance/attenuation.py`.
+    Only the end away from zero moves (`nuisance/attenuation.py`), and none of an estimate that is
+    zero but for rounding.
     """
     taken = [
         np.zeros_like(centre) if one.attenuation is None else one.attenuation for one in fitted
@@ -179,7 +182,7 @@ def _less_attenuated(
     r = np.tanh(centre)
     whole = np.clip(np.abs(r) + np.mean(taken, axis=0), 0.0, 1 - 1e-12)
     further = np.maximum(np.arctanh(whole) - np.abs(centre), 0.0)
-    return ends[0] - further * (r < 0), ends[1] + further * (r > 0)
+    return ends[0] - further * (r < -ROUNDING), ends[1] + further * (r > ROUNDING)
 
 
 def _selected(

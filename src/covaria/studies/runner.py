@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,8 +94,12 @@ def run_in_store(
     first: int | None = None,
     progress: Progress | None = None,
     apart: bool = False,
+    skip: Collection[Task] = (),
 ) -> None:
-    """Run what the store does not hold yet; `apart` keeps even one job out of this process."""
+    """Run what the store does not hold yet, but for tasks to `skip`.
+
+    `apart` keeps even one job out of this process.
+    """
     grid = study if isinstance(study, Grid) else read_grid(study)
     first, progress = None if first is None else whole("first", first, 0), reporter(progress)
     n_jobs, new = jobs(n_jobs, "jobs"), truth("new", new)
@@ -103,7 +107,7 @@ def run_in_store(
         _begin(opened, grid, shard)
         most = min(effective_n_jobs(n_jobs), len(grid.tasks))
         with _executor(most, dask, apart=apart or n_jobs != 1) as executor:
-            run_grid(opened, grid, executor, first=first, progress=progress)
+            run_grid(opened, grid, executor, first=first, progress=progress, skip=skip)
 
 
 def resume_study(store: str | Path, **choices: Any) -> Study:
@@ -124,9 +128,10 @@ def run_grid(
     *,
     first: int | None = None,
     progress: Progress | None = None,
+    skip: Collection[Task] = (),
 ) -> None:
     """Run the tasks that the store does not hold, or holds as failed, and add each to it."""
-    tasks = _shard_of(grid, store.shard, first)
+    tasks = [task for task in _shard_of(grid, store.shard, first) if task not in skip]
     before = store.tasks()
     todo = [task for task in tasks if before.get(task, "not run") != ""]
     failed = dict.fromkeys((task for task in tasks if before.get(task)), True)

@@ -155,14 +155,11 @@ class Store:
             found = self.connection.execute("SELECT cell, repeat, failure FROM tasks").fetchall()
         return {(cell, repeat): failure for cell, repeat, failure in found}
 
-    def seconds(self, first: int | None = None) -> float:
-        """Return how long the tasks took in all, or those of the first repeats."""
+    def seconds(self) -> dict[tuple[int, int], float]:
+        """Return how long each task took, in seconds of the CPU."""
         with _sentences(self.path):
-            found = self.connection.execute(
-                "SELECT total(seconds) FROM tasks WHERE repeat < ?",
-                [2**62 if first is None else first],
-            ).fetchone()
-        return float(found[0])
+            found = self.connection.execute("SELECT cell, repeat, seconds FROM tasks").fetchall()
+        return {(cell, repeat): float(seconds) for cell, repeat, seconds in found}
 
     def failed_fits(self) -> int:
         """Return how many tests have no answer because a fit failed."""

@@ -58,18 +58,18 @@ class Work:
 
 def run_task(work: Work, repeat: int) -> Done:
     """Return what came of one repeat of a cell; never raise for what a learner does."""
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # learners' remarks are not the user's concern
             _warm_up(work)
-            start = time.perf_counter()
+            start = time.process_time()
             rows = _rows(work, seed_of(work.seed, "study", *work.cell.source, repeat))
     except (Exception, SystemExit) as error:  # a learner that leaves ends its task only
         reason = " ".join(str(error).split())[:200]
         failure = reason if isinstance(error, InputError) else f"{type(error).__name__}: {reason}"
-        return Done(work.at, repeat, (), time.perf_counter() - start, failure or "failed")
-    return Done(work.at, repeat, rows, time.perf_counter() - start)
+        return Done(work.at, repeat, (), time.process_time() - start, failure or "failed")
+    return Done(work.at, repeat, rows, time.process_time() - start)
 
 
 def _rows(work: Work, seed: int) -> tuple[Row, ...]:
