@@ -109,7 +109,8 @@ def test_every_link_of_a_page_leads_to_a_file_and_a_heading_in_it(path):
 
 def formulas_of(path):
     text = re.sub(r"`[^`\n]*`", "", prose_of(path))
-    return [shown or within for shown, within in re.findall(r"\$\$(.+?)\$\$|\$([^$]+)\$", text)]
+    found = re.findall(r"\$\$(.+?)\$\$|\$([^$]+)\$", text, flags=re.DOTALL)
+    return [shown or within for shown, within in found]
 
 
 @pytest.mark.parametrize("path", [p for p in PAGES if formulas_of(p)], ids=name_of)

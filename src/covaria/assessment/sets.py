@@ -122,8 +122,8 @@ class Sets:
         methods = [m for m in self.job.methods if isinstance(m, (Method, Combination))]
         needed = frozenset(need for method in methods for need in method.needs)
         plans = [
-            replace(self.job.plan(repeat, None, self.plan.ledger), data=data, needs=needed,
-                    purpose="sets of features")
+            replace(self.job.plan(repeat, None, self.plan.ledger, self.plan.executor), data=data,
+                    needs=needed, purpose="sets of features")
             for repeat in range(self.job.options.repeats)
         ]  # fmt: skip
         options = replace(self.job.options, check=False, top=None)

@@ -29,6 +29,16 @@ MODES = {
 NAMES_HELP = "fig1 to fig9, sfig1 to sfig8, table1 to table6, theory; all; list; check."
 MODES_HELP = "paper, ours, default or all three; both (paper, ours); shared."
 FORMATS = ("svg", "png", "pdf")
+Fast = Annotated[bool, typer.Option("--fast", help="A few repeats, to see how it looks.")]
+Folder = Annotated[Path, typer.Option(help="The folder for stores, tables and pictures.")]
+AtMost = Annotated[int | None, typer.Option(help="So many repeats at most; the rest another time.")]
+Stored = Annotated[
+    Path | None, typer.Option(help="A folder of results written before: nothing is run.")
+]
+Onto = Annotated[
+    Path | None, typer.Option(help="Results to go on from and add to; else those in --out.")
+]
+ClaimsPage = Annotated[Path, typer.Option(help="Where `all` writes the claims.")]
 MOST_REPEATS = 100_000
 SIZES = "sizes.json"  # how full the figures of a folder are
 
@@ -40,28 +50,16 @@ def register(app: typer.Typer) -> None:
 
 def paper(
     name: Annotated[str, typer.Argument(help=NAMES_HELP)],
-    fast: Annotated[
-        bool, typer.Option("--fast", help="A few repeats, to see how it looks.")
-    ] = False,
+    fast: Fast = False,
     mode: Annotated[str, typer.Option(help=MODES_HELP)] = "all",
-    out: Annotated[Path, typer.Option(help="The folder for stores, tables and pictures.")] = Path(
-        "covaria-paper"
-    ),
+    out: Folder = Path("covaria-paper"),
     jobs: Jobs = 1,
     dask: Dask = None,
     seed: Seed = 0,
-    repeats: Annotated[
-        int | None, typer.Option(help="So many repeats at most; the rest another time.")
-    ] = None,
-    results: Annotated[
-        Path | None, typer.Option(help="A folder of results written before: nothing is run.")
-    ] = None,
-    onto: Annotated[
-        Path | None, typer.Option(help="Results to go on from and add to; else those in --out.")
-    ] = None,
-    page: Annotated[Path, typer.Option(help="Where `all` writes the claims.")] = Path(
-        "docs/reproduction.md"
-    ),
+    repeats: AtMost = None,
+    results: Stored = None,
+    onto: Onto = None,
+    page: ClaimsPage = Path("docs/reproduction.md"),
     picture: Annotated[str, typer.Option("--format", help="svg, png or pdf.")] = "svg",
     quiet: Quiet = False,
     as_json: AsJson = False,

@@ -136,7 +136,7 @@ def _permuted(run: Run) -> Iterator[str]:
     readings = permuting.readings(usual, other)
     judged = {
         name: [claim for figure in ("fig1", "fig3") for claim in _claims(figure, found)
-               if "permutation" in claim.text and "time" not in claim.text]
+               if "permutation" in claim.methods and not claim.of_time]
         for name, found in readings.items()
     }  # fmt: skip
     ids = [claim.id for claim in next(iter(judged.values()))]
@@ -155,8 +155,7 @@ def _of_learner(figure: str, found: Results, learner: str) -> list[Claim]:
     """Return the claims about a learner; those of a figure of one learner name none."""
     own = found.of(found.runs[found.runs["learner"].str.startswith(learner)])
     claims = _claims(figure, own)
-    named = sentences.LEARNERS[learner]
-    return [claim for claim in claims if named in claim.text] or claims
+    return [claim for claim in claims if claim.learner == learner] or claims
 
 
 def _runs(found: Results, learner: str) -> int:

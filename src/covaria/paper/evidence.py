@@ -67,6 +67,7 @@ class Evidence:
         self.claims: list[Claim] = []
         self._praised = praised
         self._section, self._quote, self._count = "", "", 0
+        self.learner = ""  # of which alone the next claims speak
 
     def _shown(self, method: str) -> str:
         """Return a method's name beside its number: GCM's place may be the default's."""
@@ -77,15 +78,16 @@ class Evidence:
         self._section, self._quote = section, quote
 
     def add(
-        self, text: str, numbers: str, verdict: Verdict, methods: Iterable[str] = ("gcm",)
-    ) -> None:
+        self, text: str, numbers: str, verdict: Verdict, methods: Iterable[str] = ("gcm",), *,
+        of_time: bool = False,
+    ) -> None:  # fmt: skip
         """Add a claim about methods with its verdict."""
         self._count += 1
         if self._praised and self._praised not in methods:
             return
         self.claims.append(
             Claim(self.figure, text, numbers, verdict, f"{self.figure}-{self._count}", self._quote,
-                  self._section)
+                  self._section, tuple(methods), self.learner, of_time)
         )  # fmt: skip
 
     def pass_over(self) -> None:
@@ -142,6 +144,7 @@ class Evidence:
                 f"{SHOWN[ours]} {says} than {SHOWN[rival]} {place}",
                 f"{a} vs {b}, paired difference {shown(gap)} ± {shown(error)}",
                 _of_engine(metric, decided(sign * gap, error)), (ours, rival),
+                of_time=metric == "seconds",
             )  # fmt: skip
 
     def everywhere(
@@ -395,6 +398,7 @@ class Evidence:
             f"{SHOWN[ours]} takes about half the time of {SHOWN[rival]} {place} "
             f"({number(low)} to {number(high)})",
             f"{seconds(a)} vs {seconds(b)}, ratio {number(a / b)}", within, (ours, rival),
+            of_time=True,
         )  # fmt: skip
 
 

@@ -68,6 +68,9 @@ class Claim:
     id: str = ""
     quote: str = ""
     section: str = ""
+    methods: tuple[str, ...] = ()
+    learner: str = ""  # of which it speaks alone
+    of_time: bool = False
 
     @property
     def held(self) -> bool:

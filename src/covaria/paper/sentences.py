@@ -67,6 +67,7 @@ def fig3(e: Evidence) -> None:
 
 def fig4(e: Evidence) -> None:
     for learner, named in LEARNERS.items():
+        e.learner = learner
         e.says("5.2", "GCM always identifies X1 regardless of whether X2 is weakly or strongly "
                "correlated with X1")  # fmt: skip
         e.finds_at_every("gcm", "x1", "rho", RHO, 0.9, named, learner=learner)
@@ -83,6 +84,7 @@ def fig4(e: Evidence) -> None:
 
 def fig5(e: Evidence) -> None:
     for learner, named in LEARNERS.items():
+        e.learner = learner
         e.says("5.2", "GCM is more stable than LOCO across different degrees of freedom and "
                "machine learners")  # fmt: skip
         e.steadier("gcm", "loco", "df", DF, named, learner=learner)

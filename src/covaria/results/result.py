@@ -523,12 +523,12 @@ def _in_words(tests: list[Line], top: int | None) -> str:
     if _matters(tests):
         matters = "matters" if top is None else f"{CHOSEN} {top}"  # whatever its p-value
         return matters if combined or len(chosen) == len(tests) else matters + only
-    said = {test.get("verdict") for test in tests}
-    if "cannot tell" in said:
+    every = {test.get("verdict") for test in tests}
+    if "cannot tell" in every:
         return "cannot tell"
     if chosen:
         return "unclear" + only
-    return "negligible" if "negligible" in said else _without_verdict(tests)
+    return "negligible" if "negligible" in every else _without_verdict(tests)
 
 
 def _without_verdict(tests: list[Line]) -> str:
