@@ -12,7 +12,7 @@ from sklearn.linear_model import QuantileRegressor
 from covaria.cli.app import main
 from covaria.errors import InputError
 from covaria.learners import Boosting
-from covaria.selection.refit import EVERYTHING, held_out_error, name_learners, refit
+from covaria.selection.refit import EVERYTHING, Refit, held_out_error, name_learners, refit
 from covaria.selection.stability import stability
 from covaria.tables.sampling import at_hand
 
@@ -126,13 +126,13 @@ def test_our_mode_is_cross_fitted_and_corrected(table):
     assert 0 < np.mean(chosen) < 1
 
 
-def test_a_draw_tells_what_wavers_and_a_star_marks_what_is_stable_in_most(table):
+def test_a_draw_tells_what_is_unstable_and_a_star_marks_what_is_stable_in_most(table):
     found = refit(*table, learners="linear", methods="gcm", paper=True, seeds=3)
     for seed in range(3):
         one = refit(*table, learners="linear", methods="gcm", paper=True, seed=seed)
-        wavering = one.frequencies["frequency"].between(0.01, 0.99).sum()
+        unstable = one.frequencies["frequency"].between(0.01, 0.99).sum()
         drawn = found.draws[(found.draws["seed"] == seed) & (found.draws["method"] == "gcm")]
-        assert drawn["wavering"].item() == wavering
+        assert drawn["unstable"].item() == unstable
         assert drawn["error"].item() == pytest.approx(one.table["error"][0])
     assert found.draws.groupby("method")["error"].mean()["gcm"] == found.table["error"][0]
     starred = [line.split()[0] for line in str(found).splitlines() if line.endswith("*")]
@@ -334,8 +334,8 @@ def test_a_feature_wavers_where_some_parts_select_it_and_others_do_not(table):
     between = (own["frequency"] > 0) & (own["frequency"] < 1)
     assert between.any()
     assert not between.all()
-    assert (own["wavering"] > 0).tolist() == between.tolist()
-    counted = found.draws.loc[found.draws["method"] == "gcm", "wavering"].tolist()
+    assert (own["unstable"] > 0).tolist() == between.tolist()
+    counted = found.draws.loc[found.draws["method"] == "gcm", "unstable"].tolist()
     assert counted == [between.sum()]
 
 
@@ -367,3 +367,15 @@ def test_a_learner_that_fails_when_refitted_is_told_in_a_sentence(table):
         held_out_error(data, hungry, np.ones(5, dtype=bool), fold, 0)
     none = held_out_error(data, hungry, np.zeros(5, dtype=bool), fold, 0)
     assert none == pytest.approx(np.mean((table[1][60:] - table[1][:60].mean()) ** 2))
+
+
+def test_what_is_unstable_was_called_wavering_and_is_read_so(table):
+    found = refit(*table, learners="linear", methods="gcm", paper=True)
+    stored = json.loads(json.dumps(found.to_dict()))
+    for name in ("draws", "frequencies"):
+        for row in stored[name]:
+            row["wavering"] = row.pop("unstable")
+    for again in (found, Refit.from_dict(stored)):
+        for frame in (again.draws, again.frequencies):
+            with pytest.warns(DeprecationWarning, match="now called 'unstable'"):
+                assert frame["wavering"].tolist() == frame["unstable"].tolist()
