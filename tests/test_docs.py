@@ -128,6 +128,10 @@ def test_a_page_of_a_method_has_its_question_formula_code_assumptions_and_refere
     assert headings[-1] == "References"
     assert "$$" in path.read_text(encoding="utf-8")
     assert python_of(path)
+    entries = re.split(r"^\* ", prose_of(path).rpartition("## References")[2], flags=re.M)[1:]
+    assert entries
+    for entry in entries:
+        assert "https://doi.org/" in entry, entry
 
 
 def test_every_method_has_a_page():

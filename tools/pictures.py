@@ -41,7 +41,7 @@ def main() -> None:
         terminal = Path(folder) / "terminal.html"
         terminal.write_text(as_page("$ covaria demo\n" + shown), encoding="utf-8")
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        photograph(browser, report, DOCS / "report.png", height=1500)
+        photograph(browser, report, DOCS / "report.png", height=900)
         photograph(browser, terminal, DOCS / "terminal.png", selector="pre")
         card = Path(folder) / "card.html"
         card.write_text(CARD, encoding="utf-8")
