@@ -197,3 +197,17 @@ def test_what_a_scan_said_is_counted_and_silence_is_no_pass():
     assert issues(f">> Issue: a\n>> Issue: b\n{end}").startswith("2 issues")
     assert issues(end).startswith("0 issues of medium or high severity; 7 read")
     assert issues("command not found") == ""
+
+
+def test_the_page_of_dependencies_has_every_package_and_every_extra():
+    weigh, page = tool("weigh"), text_of("docs/dependencies.md")
+    names = [re.split(r"[^\w-]", line)[0] for line in PROJECT["dependencies"]]
+    assert list(weigh.WHAT) == names
+    extras = PROJECT["optional-dependencies"]
+    users = {extra for extra in extras if extra not in ("all", "docs", "dev")}
+    assert {extra for extra, _ in weigh.EXTRAS.values()} == users
+    for name, (extra, _) in weigh.EXTRAS.items():
+        assert re.split(r"[^\w-]", extras[extra][0])[0] == name
+        assert re.search(rf"^\| `\[{extra}\]` {name} \| .* \| \d+ \|", page, flags=re.M)
+    for name in names:
+        assert re.search(rf"^\| {name} \| .* \| \d+ \|", page, flags=re.M)
