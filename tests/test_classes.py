@@ -11,7 +11,7 @@ import covaria
 from covaria import assess
 from covaria.assessment import prepare
 from covaria.methods.pcm import pcm
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 from covaria.tables.arrays import of_all_classes
 
 N = 180

@@ -11,7 +11,7 @@ from covaria import assess
 from covaria.assessment import prepare
 from covaria.diagnostics.residual_checks import leftover
 from covaria.methods.standing_in import _worth
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 
 N = 200
 # What copies, which are clusters, have otherwise: G/(G − 1), and Student's t.

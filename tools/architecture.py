@@ -24,7 +24,7 @@ it returned, and `result.cost` lists the models and seconds of each. All paths o
 | prepare | `prepare` in `assessment/front.py` | a `Job` (`assessment/pipeline.py`): the checked table, the learner, the methods and the options |
 | plan | `Job.plan`, inherited from `Request` in `assessment/request.py`; `nuisance/plan.py` | a `Plan`: which regressions are fitted on which folds; nothing is fitted yet |
 | choose learners | `nuisance/auto`, called inside `fit_residuals` | with `learner="auto"`, the learner of each regression in each fold |
-| fit | `fit_all` in `nuisance/several.py`, which calls `fit_residuals` in `nuisance/residuals.py` for each target; `nuisance/fit.py`, `nuisance/engines` | `Residuals`: each regression is fitted once and shared by all methods |
+| fit | `fit_all` in `nuisance/several.py`, which calls `fit_residuals` in `nuisance/regressions.py` for each target; `nuisance/fit.py`, `nuisance/engines` | `Residuals`: each regression is fitted once and shared by all methods |
 | diagnose | `diagnostics/` | what the regressions missed, and how far that can shift a test |
 | test | `methods/`, `inference/tests.py` | scores, one array for each method, and from them estimate, standard error, p-value and interval |
 | conclude | `results/conclusion.py` | one frozen `Result`: table, findings, quality, cost and settings |

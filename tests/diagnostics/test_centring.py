@@ -10,7 +10,7 @@ from sklearn.model_selection import TimeSeriesSplit
 from covaria import assess
 from covaria.assessment import prepare
 from covaria.diagnostics.centring import POLICY, Centring, _lesser, _with_pairs, centring
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 from covaria.report.alerts import _unseen
 from covaria.results.cautions import against_gcm
 

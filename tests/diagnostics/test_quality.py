@@ -15,7 +15,7 @@ from covaria.diagnostics.quality import (
     quality_table,
 )
 from covaria.diagnostics.residual_checks import Leftover, leftover
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 
 
 def confounded(n_rows=500, seed=0, waves=1.0):

@@ -19,7 +19,8 @@ from covaria.execution.progress import watched
 from covaria.execution.threads import one_thread
 from covaria.learners import Auto, Estimator
 from covaria.nuisance.plan import Plan, Progress
-from covaria.nuisance.residuals import Residuals, fit_residuals
+from covaria.nuisance.regressions import fit_residuals
+from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.several import fit_all
 from covaria.nuisance.splits import make_splits
 from covaria.options.checks import reporter

@@ -23,7 +23,7 @@ from covaria.errors import InputError, short, text_of
 from covaria.execution.progress import watched
 from covaria.learners import Learner, Prefit, get_learner
 from covaria.nuisance.plan import Plan, Progress
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 from covaria.nuisance.splits import Fold
 from covaria.options.checks import plain, plain_all, reporter, whole
 from covaria.options.naming import split_names
