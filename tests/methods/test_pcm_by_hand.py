@@ -65,30 +65,19 @@ def test_what_a_feature_could_explain_is_the_mean_square_of_what_is_left_of_y():
 
 @pytest.mark.parametrize("n_classes", [0, 3])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_what_both_regressions_may_miss_is_taken_off_the_mean(n_classes, weighted):
-    unlearned = np.array([[0.5, 0.2], [0.4, 0.1], [0.3, 0.3]])
-    may_miss = np.array([True, True, False])
+def test_what_a_second_learner_does_not_confirm_is_taken_off_the_mean(n_classes, weighted):
     rows = {"n_classes": n_classes, "weighted": weighted}
     plain = drawn(**rows)
-    halves = tuple(_larger(plain, times) for times in (1.1, 1.3))
-    residuals = drawn(**rows, halves=halves, unlearned=unlearned, may_miss=may_miss)
-    w, f = weights_of(plain), plain.f_given_rest.reshape(80, 3, -1)
-    y = plain.y_given_rest[:, :, None] if n_classes == 0 else of_all(plain.y_given_rest)
-    size, of_y = (np.average((part**2).sum(axis=2), axis=0, weights=w) for part in (f, y))
-    gap = POLICY.still_missed * ((1.1**2 + 1.3**2) / 2 - 1)
-    missed = np.sqrt(gap * unlearned[:, 1]) * may_miss * np.sqrt(size * of_y)
-    assert np.allclose(pcm(residuals, RNG), influence(plain, products(plain)) - missed)
+    second = tuple(_smaller(plain, times) for times in (0.5, 0.6, 0.7))
+    residuals = drawn(**rows, second=second, asked=(0, 1))
+    seen = influence(plain, products(plain))
+    left = 0.5 + POLICY.endless * (0.5 - (0.6 + 0.7) / 2)
+    stands = np.where((seen.mean(axis=0) > 0) & (np.arange(3) < 2), left, 1)
+    assert 0 < left < 1
+    assert np.allclose(pcm(residuals, RNG), seen - (1 - stands) * seen.mean(axis=0))
 
 
-def test_of_functions_beside_a_line_as_much_may_be_missed_as_of_the_feature_itself():
-    unlearned = np.array([[0.5, 0.2], [0.4, 0.1], [0.3, 0.3]])
-    may_miss, by_line = np.array([True, True, False]), np.array([True, False, False])
-    halves = (drawn(), drawn())
-    residuals = drawn(halves=halves, unlearned=unlearned, may_miss=may_miss, by_line=by_line)
-    assert residuals.missed_of_functions == pytest.approx([np.sqrt(0.5 * 0.2), 0, 0])
-
-
-def _larger(residuals, times):
+def _smaller(residuals, times):
     arrays = {**residuals.arrays, "f_given_rest": times * residuals.f_given_rest}
     return replace(residuals, arrays=arrays)
 
