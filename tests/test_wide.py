@@ -32,7 +32,7 @@ def of_one(X, y, seed, methods=("gcm",), check=False, **options):
     result = replace(job, data=replace(job.data, features=features)).run()
     table = result.table[result.table["feature"] == "x0"]
     quality = result.quality[result.quality["regression"] == "x given rest"]
-    return dict(zip(table["method"], table["p_value"], strict=True)), any(quality["alarm"] != "")
+    return dict(zip(table["method"], table["p_value"], strict=True)), any(quality["warning"] != "")
 
 
 def rejected(draw, n_runs, **options):

@@ -57,7 +57,7 @@ read `METHODS`.
 (both in `assessment/pipeline.py`), which does this:
 
 1. methods without a p-value, such as the lasso, select their features (`select_without_test` in `results/choices.py`);
-2. trees are fitted to the residuals, to see whether the regressions missed something (`leftover` in
+2. trees are fitted to the residuals, to see whether the regressions missed something (`residual_r2` in
    `diagnostics/residual_checks.py`);
 3. `conclude` in `results/conclusion.py` computes the scores of each test (`score`: the method's function, and
    `methods/few_rows.py` where only a few rows contribute), from them estimate, error, p-value and interval (`mean_test`), and

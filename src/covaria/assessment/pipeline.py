@@ -10,7 +10,7 @@ from covaria.assessment.asked import methods_of
 from covaria.assessment.refusals import check
 from covaria.assessment.request import Request
 from covaria.assessment.sets import Sets, may_ask
-from covaria.diagnostics.residual_checks import leftover
+from covaria.diagnostics.residual_checks import check_residuals
 from covaria.errors import InputError
 from covaria.execution.cost import Ledger
 from covaria.execution.executors import Executor
@@ -93,7 +93,7 @@ class Job(Request):
                 chosen = self._chosen(ledger)
             with ledger.stage("diagnose"):
                 checked = self.options.check and not self.options.in_sample
-                left = leftover(plan, fitted[0]) if checked else None
+                left = check_residuals(plan, fitted[0]) if checked else None
             with ledger.stage("test and conclude"):
                 result = conclude(fitted, self.learner, self.methods, self.options, chosen, left)
                 if self.options.margin is not None:
