@@ -15,6 +15,7 @@ from covaria.diagnostics.quality import (
     quality_table,
 )
 from covaria.diagnostics.residual_checks import ResidualCheck, check_residuals
+from covaria.nuisance.halves import halves_of
 from covaria.nuisance.regressions import fit_residuals
 
 

@@ -68,18 +68,21 @@ def test_what_a_feature_could_explain_is_the_mean_square_of_what_is_left_of_y():
 def test_what_a_second_learner_does_not_confirm_is_taken_off_the_mean(n_classes, weighted):
     rows = {"n_classes": n_classes, "weighted": weighted}
     plain = drawn(**rows)
-    second = tuple(_smaller(plain, times) for times in (0.5, 0.6, 0.7))
+    rng = np.random.default_rng(3)
+    second = tuple(_nearby(plain, rng) for _ in range(3))
     residuals = drawn(**rows, second=second, asked=(0, 1))
-    seen = influence(plain, products(plain))
-    left = 0.5 + POLICY.endless * (0.5 - (0.6 + 0.7) / 2)
-    stands = np.where((seen.mean(axis=0) > 0) & (np.arange(3) < 2), left, 1)
-    assert 0 < left < 1
+    seen, *others = (influence(one, products(one)) for one in (plain, *second))
+    endless = others[0] + POLICY.endless * (others[0] - (others[1] + others[2]) / 2)
+    ratio, other = (one.mean(axis=0) / one.std(axis=0) for one in (seen, endless))
+    stands = np.where((ratio > 0) & (np.arange(3) < 2), np.clip(other / ratio, 0, 1), 1)
     assert np.allclose(pcm(residuals, RNG), seen - (1 - stands) * seen.mean(axis=0))
 
 
-def _smaller(residuals, times):
-    arrays = {**residuals.arrays, "f_given_rest": times * residuals.f_given_rest}
-    return replace(residuals, arrays=arrays)
+def _nearby(residuals, rng):
+    f = residuals.f_given_rest
+    return replace(
+        residuals, arrays={**residuals.arrays, "f_given_rest": f + rng.normal(size=f.shape)}
+    )
 
 
 def test_parts_of_held_out_rows_that_learn_from_each_other_count_twice_too():

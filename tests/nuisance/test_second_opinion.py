@@ -46,8 +46,8 @@ def test_what_a_second_learner_with_endless_rows_does_not_confirm_is_taken_off_t
                 for each in (residuals, *(residuals.second or [residuals] * 3))
             )
             endless = full + POLICY.endless * (full - (one + other) / 2)
-            stands = np.clip(endless.mean() / first.mean(), 0, 1)
-            expected[j] = first.mean() * (stands if j in residuals.asked else 1)
+            stands = (endless.mean() / endless.std()) / (first.mean() / first.std())
+            expected[j] = first.mean() * (np.clip(stands, 0, 1) if j in residuals.asked else 1)
         np.testing.assert_allclose(result.scores["gcm"].mean(axis=0), expected, atol=1e-12)
 
 

@@ -20,6 +20,7 @@ from covaria.tables.dataset import Dataset
 Array = NDArray[np.float64]
 # Residuals below this share of a column's spread are rounding.
 ROUNDING = 1e-10
+TINY = 1e-300
 # Where one part of the rows is tested, functions are learned in turn from so many parts of it.
 FEWEST_PARTS = 5
 
@@ -257,17 +258,20 @@ def row_parts(plan: Plan, residuals: Residuals) -> Rows:
 
 
 def unconfirmed(first: Array, second: Sequence[Array]) -> float:
-    """Return the share of a mean product that a second learner does not confirm, from 0 to 1.
+    """Return the share of a statistic that a second learner does not confirm, from 0 to 1.
 
     `first` are the products of the rows, `second` those of the second learner on all training rows
     and on halves. Of several columns the direction counts that the first point to.
 
-    >>> seen, spread = np.array([[2.0], [4.0]]), np.array([[-1.0], [1.0]])
-    >>> [unconfirmed(seen, [mean + spread] * 3) for mean in (3, 1.5, 0, -1)]
+    >>> spread = np.array([[-1.0], [1.0]])
+    >>> [unconfirmed(4 + spread, [mean + spread] * 3) for mean in (5, 2, 0, -1)]
     [0.0, 0.5, 1.0, 1.0]
     """
     spread = first.var(axis=0)
     towards = first.mean(axis=0) / np.where(spread > 0, spread, np.inf)
-    seen, full, *halves = (float((one @ towards).mean()) for one in (first, *second))
+    seen, full, *halves = (one @ towards for one in (first, *second))
     endless = full + POLICY.endless * (full - sum(halves) / len(halves))
-    return float(1 - np.clip(endless / seen, 0, 1)) if seen > 0 else 0.0
+    if seen.mean() <= 0:
+        return 0.0
+    ratio, other = (one.mean() / max(one.std(), TINY) for one in (seen, endless))
+    return float(1 - np.clip(other / ratio, 0, 1))

@@ -7,7 +7,7 @@ rows. So a feature that would be significant is regressed once more, and so is y
 forests, which can learn any function, if slowly. Forests on halves of the training rows tell how
 fast: with P their mean product of residuals with all rows, and P½ with half of them, products that
 fall like rows^−γ leave P − κ (P½ − P) for endless rows, κ = 1/(2^γ − 1). The finding stands as far
-as this product confirms it.
+as this product, in its own standard errors, confirms it.
 
 Where least squares, or the mean, serves both regressions, their errors are noise that the two have
 not in common, and nothing is asked.
