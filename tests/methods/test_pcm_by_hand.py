@@ -70,12 +70,33 @@ def test_what_a_second_learner_does_not_confirm_is_taken_off_the_mean(n_classes,
     plain = drawn(**rows)
     rng = np.random.default_rng(3)
     second = tuple(_nearby(plain, rng) for _ in range(3))
-    residuals = drawn(**rows, second=second, asked=(0, 1))
+    residuals = drawn(**rows, second=second, asked=(0, 1), matched={0, 1})
     seen, *others = (influence(one, products(one)) for one in (plain, *second))
     endless = others[0] + POLICY.endless * (others[0] - (others[1] + others[2]) / 2)
     ratio, other = (one.mean(axis=0) / one.std(axis=0) for one in (seen, endless))
     stands = np.where((ratio > 0) & (np.arange(3) < 2), np.clip(other / ratio, 0, 1), 1)
     assert np.allclose(pcm(residuals, RNG), seen - (1 - stands) * seen.mean(axis=0))
+
+
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_what_learning_curves_say_is_still_missed_is_taken_off_where_no_second_learner_matches(
+    n_classes,
+):
+    plain = drawn(n_classes=n_classes)
+    curves = np.array([[0.02, 0.01], [0.03, 0.02], [0.4, 0.4]])
+    noise = np.array([0.0, 0.025, 0.0])
+    residuals = drawn(
+        n_classes=n_classes, second=(plain,) * 3, asked=(0, 1), learning_curves=curves,
+        model_noise=noise,
+    )  # fmt: skip
+    y = plain.y_given_rest[:, :, None] if n_classes == 0 else of_all(plain.y_given_rest)
+    f = plain.f_given_rest.reshape(80, 3, -1)
+    size = np.sqrt((f**2).mean(axis=0).sum(axis=1) * (y**2).mean(axis=0).sum(axis=1))
+    missed = POLICY.still_missed * np.sqrt([0.02 * 0.01, 0.03 * 0.025, 0]) * size
+    seen = products(plain).mean(axis=0)
+    less = np.where(seen > 0, np.minimum(seen, missed), 0)
+    assert less.max() > 0
+    assert np.allclose(pcm(residuals, RNG).mean(axis=0), seen - less)
 
 
 def _nearby(residuals, rng):

@@ -9,6 +9,7 @@ import covaria
 from covaria.assessment import prepare
 from covaria.errors import InputError
 from covaria.learners import Boosting, Linear, Mean
+from covaria.nuisance import second_opinion
 from covaria.nuisance.plan import Choices
 from covaria.nuisance.policy import POLICY
 from covaria.nuisance.promising import promising
@@ -35,20 +36,42 @@ def found_in(X, y, **options):
     return fit_residuals(prepare(X, y, check=False, **options).plan(0))
 
 
-def test_what_a_second_learner_with_endless_rows_does_not_confirm_is_taken_off_the_mean():
+@pytest.mark.parametrize("times", [1e-9, 100.0])
+def test_what_is_not_confirmed_is_taken_off_the_mean(times, monkeypatch):
+    policy = replace(POLICY, matched=times)
+    monkeypatch.setattr(second_opinion, "POLICY", policy)
     for X, y in (waves(), helped(slope=0.3)):
         residuals = found_in(X, y)
         result = covaria.assess(X, y, check=False)
-        expected = np.empty(3)
-        for j in range(3):
-            first, full, one, other = (
-                each.x_given_rest[:, j] * each.y_given_rest[:, j]
-                for each in (residuals, *(residuals.second or [residuals] * 3))
-            )
-            endless = full + POLICY.endless * (full - (one + other) / 2)
-            stands = (endless.mean() / endless.std()) / (first.mean() / first.std())
-            expected[j] = first.mean() * (np.clip(stands, 0, 1) if j in residuals.asked else 1)
+        assert residuals.matched == (set(residuals.asked) if times > 1 else set())
+        products = residuals.x_given_rest * residuals.y_given_rest
+        expected = products.mean(axis=0)
+        for j in residuals.asked:
+            if times > 1:
+                first, *second = (
+                    each.x_given_rest[:, j] * each.y_given_rest[:, j]
+                    for each in (residuals, *residuals.second)
+                )
+                endless = second[0] + policy.endless * (second[0] - (second[1] + second[2]) / 2)
+                stands = (endless.mean() / endless.std()) / (first.mean() / first.std())
+                expected[j] *= np.clip(stands, 0, 1)
+            else:
+                sd = np.sqrt(np.mean(residuals.x_given_rest[:, j] ** 2))
+                sd *= np.sqrt(np.mean(residuals.y_given_rest[:, j] ** 2))
+                shares = np.fmax(residuals.learning_curves[j], residuals.model_noise[j])
+                missed = policy.still_missed * np.sqrt(shares.prod()) * sd
+                expected[j] -= np.clip(expected[j], -missed, missed)
         np.testing.assert_allclose(result.scores["gcm"].mean(axis=0), expected, atol=1e-12)
+
+
+def test_a_second_learner_that_errs_far_more_is_no_witness():
+    rng = np.random.default_rng(5)
+    Z = rng.normal(size=(400, 6))
+    x = Z.sum(axis=1) + np.sin(3 * Z[:, 0]) + 0.3 * rng.normal(size=400)  # forests learn no sums
+    y = x + Z[:, 1] ** 2 + 0.3 * rng.normal(size=400)
+    residuals = found_in(np.column_stack([x, Z]), y)
+    assert 0 in residuals.asked
+    assert 0 not in residuals.matched
 
 
 def test_findings_are_asked_about_and_features_far_from_significant_are_not():
@@ -61,9 +84,8 @@ def test_findings_are_asked_about_and_features_far_from_significant_are_not():
     assert 0 in residuals.asked
     assert ratio[2] < 1.5
     assert 2 not in residuals.asked
-    assert np.array_equal(
-        residuals.second[0].x_given_rest[:, 2], residuals.x_given_rest[:, 2]
-    )  # nothing was fitted for it
+    for one in residuals.second:  # nothing was fitted for it
+        assert np.array_equal(one.x_given_rest[:, 2], residuals.x_given_rest[:, 2])
 
 
 def test_a_larger_level_asks_about_more():

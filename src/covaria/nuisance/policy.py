@@ -15,6 +15,10 @@ class NuisancePolicy(Policy):
     fewest_half   training rows of a half, below which it tells nothing
     nearly        standard errors short of significant, from which a second learner is asked
     endless       so many times what halves of the rows change is what endless rows would change
+    matched       as many times larger than those of the chosen learners may the residuals of a
+                  second learner be, in the geometric mean of both regressions
+    still_missed  both regressions may miss a part whose correlation is so many times √(gh), g and h
+                  being what halving the rows adds to their errors
     as_good       standard errors, by which least squares may err more than the learner that was
                   chosen and still say how large a correlation is
     least_noise   share of noise in the predictions of least squares, below which it is left out
@@ -27,6 +31,8 @@ class NuisancePolicy(Policy):
         1.5,
         "formula: 1/(2^γ − 1), products of errors falling like rows^−γ with γ = .74; docs/auto.md",
     )
+    matched: float = threshold(1.1, "docs/auto.md: mirror nulls, effects beside curves")
+    still_missed: float = threshold(0.75, "docs/auto.md: mirror nulls, effects beside curves")
     least_noise: float = threshold(0.05, "formula: below it at most .062 of nulls are rejected")
     as_good: float = threshold(2.0, "docs/calibration.md: intervals of GCM with auto")
 

@@ -35,10 +35,10 @@ class Residuals:
     the rows a model learned from, 0 where it was tested on those same rows. `learners` are those
     that each regression chose, fold by fold, where it had a choice; `choices` says how.
     `second` are those of a second learner (`nuisance/second_opinion.py`) on all training rows and
-    on either half of them, for the features that were `asked` about. `model_noise`
-    is the share of noise in the predictions of each feature's two regressions, where that was
-    measured, `learning_curves` the share of what is left of x_j, and of y, that more rows would
-    take away, and `attenuation` by how much the correlation of the two is too small for that;
+    on either half of them; features were `asked` about, and for some it `matched` the first.
+    `model_noise` is the share of noise in the predictions of each feature's two regressions, where
+    that was measured, `learning_curves` the share of what is left of x_j, and of y, that more rows
+    would take away, and `attenuation` by how much the correlation of the two is too small for that;
     `widening` what taking means of levels off both costs their product, and `within` the levels of
     each feature for which that were those of one category. `by_learners` has what learners left
     before chosen columns were taken off (`nuisance/selected.py`).
@@ -64,6 +64,7 @@ class Residuals:
     folds: Sequence[Fold] = ()
     second: tuple[Residuals, ...] = ()
     asked: tuple[int, ...] = ()
+    matched: frozenset[int] = frozenset()
     is_given: bool = False  # whether the model of y on all columns was fitted elsewhere
     n_given: int = 0  # the rows that it learned from, 0 where that was not told
     by_learners: Residuals | None = None
@@ -176,34 +177,59 @@ class Residuals:
 
     @cached_property
     def doubt(self) -> Array:
-        """Return the share of each mean product that a second learner does not confirm."""
-        return self._doubt(lambda one, j: one.products_of(j))
+        """Return the share of each mean product that a second look does not confirm."""
+        return self._doubt(lambda one, j: (*one.feature(j), one.products_of(j)))
 
     @cached_property
     def doubt_of_functions(self) -> Array:
         """Return the same of the functions that PCM tests, where these speak for an effect."""
-        found = self._doubt(lambda one, j: one.products_of_functions(j))
+        found = self._doubt(lambda one, j: (*one.function(j), one.products_of_functions(j)))
         is_for = [self.weighted(self.products_of_functions(j)).mean() > 0 for j in self.asked]
         found[list(self.asked)] *= is_for
         return found
 
-    def _doubt(self, products: Callable[[Residuals, int], Array]) -> Array:
+    def _doubt(self, parts: Callable[[Residuals, int], tuple[Array, Array, Array]]) -> Array:
         found = np.zeros(self.data.n_features)
         for j in self.asked:
-            first, *second = (self.weighted(products(one, j)) for one in (self, *self.second))
-            found[j] = unconfirmed(first, second)
+            x, y, products = parts(self, j)
+            first = self.weighted(products)
+            if j in self.matched:
+                found[j] = unconfirmed(
+                    first, [self.weighted(parts(one, j)[2]) for one in self.second]
+                )
+            else:
+                size = np.outer(self._mean_square(x), self._mean_square(y)).sum()
+                seen = np.sqrt(np.square(first.mean(axis=0)).sum() / max(size, TINY))
+                found[j] = min(1.0, self.unlearned[j] / max(seen, TINY))
         return found
+
+    def _mean_square(self, left: Array) -> Array:
+        return np.asarray(np.average(left**2, axis=0, weights=self.weights))
+
+    @cached_property
+    def unlearned(self) -> Array:
+        """Return the correlation that what both regressions still miss may make, per feature."""
+        if self.learning_curves is None:
+            return np.zeros(self.data.n_features)
+        noise = 0.0 if self.model_noise is None else self.model_noise[:, None]
+        shares = np.fmax(np.nan_to_num(self.learning_curves), noise).clip(0, 1)
+        return np.asarray(POLICY.still_missed * np.sqrt(shares.prod(axis=1)))
 
     def products_of(self, j: int) -> Array:
         """Return what GCM averages: a column for each pair of a feature's columns and classes."""
         x, y = self.feature(j)
         return np.asarray((x[:, :, None] * y[:, None, :]).reshape(len(x), -1))
 
-    def products_of_functions(self, j: int) -> Array:
-        """Return what PCM averages, added up over classes, as one column."""
+    def function(self, j: int) -> tuple[Array, Array]:
+        """Return what is left of a feature's function, and of y, (n, classes) each."""
         f, y = self.f_given_rest[:, j], self.y_given_rest[:, j]
         y = of_all_classes(y) if self.data.n_classes > 2 else y
-        return np.asarray((f * y).reshape(len(f), -1).sum(axis=1, keepdims=True))
+        return f.reshape(len(f), -1), y.reshape(len(y), -1)
+
+    def products_of_functions(self, j: int) -> Array:
+        """Return what PCM averages, added up over classes, as one column."""
+        f, y = self.function(j)
+        return np.asarray((f * y).sum(axis=1, keepdims=True))
 
     def feature(self, j: int) -> tuple[Array, Array]:
         """Return what is left of a feature, (n, columns), and of y given the rest, (n, classes)."""

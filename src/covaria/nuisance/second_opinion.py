@@ -9,6 +9,11 @@ fast: with P their mean product of residuals with all rows, and P½ with half of
 fall like rows^−γ leave P − κ (P½ − P) for endless rows, κ = 1/(2^γ − 1). The finding stands as far
 as this product, in its own standard errors, confirms it.
 
+Forests that err by far more than the chosen learners (the first fold tells) are no witnesses. There
+the learning curves of these have a say: of x_j's residuals what halving the rows added is a share
+g, of y's a share h, no less than the noise of their models, and what both still miss can have a
+correlation of about √(gh), which is taken off.
+
 Where least squares, or the mean, serves both regressions, their errors are noise that the two have
 not in common, and nothing is asked.
 """
@@ -33,7 +38,7 @@ from covaria.nuisance.residuals import Residuals, row_parts
 from covaria.nuisance.selected import less_selected
 from covaria.nuisance.splits import Fold
 from covaria.randomness import stream
-from covaria.tables.arrays import Rows
+from covaria.tables.arrays import Rows, over
 
 Array = NDArray[np.float64]
 # Learners without a systematic part: their errors are noise, and x_j's and y's have none in common.
@@ -53,10 +58,10 @@ def with_second_opinion(plan: Plan, residuals: Residuals) -> Residuals:
     if halves is None:
         return residuals
     start = time.perf_counter()
-    second, models = _by_forests(plan, residuals, asked, [half.folds for half in halves])
+    second, matched, models = _by_forests(plan, residuals, asked, [half.folds for half in halves])
     if plan.ledger:
         plan.ledger.charge("second opinion", NAME, models, time.perf_counter() - start)
-    return replace(residuals, second=second, asked=tuple(asked))
+    return replace(residuals, second=second, asked=tuple(asked), matched=frozenset(matched))
 
 
 def _can_be_asked(plan: Plan, residuals: Residuals) -> bool:
@@ -85,6 +90,7 @@ def _is_unbiased(blend: Blend) -> bool:
 class Part:
     """Training rows, and for each set of folds that has them the rows that are tested."""
 
+    number: int
     train: Rows
     tests: tuple[tuple[int, Rows], ...]
 
@@ -94,39 +100,55 @@ class Part:
         found: dict[int, Part] = {}
         for at, own in enumerate(folds):
             for train, test in own:
-                before = found[id(train)].tests if id(train) in found else ()
-                found[id(train)] = cls(train, (*before, (at, test)))
+                before = found.get(id(train), cls(len(found), train, ()))
+                found[id(train)] = replace(before, tests=(*before.tests, (at, test)))
         return list(found.values())
 
 
 def _by_forests(
     plan: Plan, residuals: Residuals, asked: Sequence[int], halves: Sequence[Sequence[Fold]]
-) -> tuple[tuple[Residuals, ...], int]:
-    """Return the residuals of forests on all training rows, and on either half, and their count."""
+) -> tuple[tuple[Residuals, ...], list[int], int]:
+    """Return residuals of forests on all training rows and on halves, for which, and their count.
+
+    Of other features they are those that the chosen learners left.
+    """
     data, rows = plan.data, residuals.rows
-    parts, bins, count = Part.of([plan.folds, *halves]), binned(data.X), 0
-    # Of the other features they are those that the chosen learners left.
+    first, *rest = Part.of([plan.folds, *halves])
+    bins, count, matched = binned(data.X), 0, []
     arrays = [{name: residuals.arrays[name].copy() for name in PRODUCT} for _ in range(3)]
     zero = np.zeros((data.n_rows, data.n_classes) if data.classes else data.n_rows)
     y = data.left(zero, np.arange(data.n_rows, dtype=np.intp)).reshape(data.n_rows, -1)
     for j in asked:
         own = list(data.features[j].tested)
         targets = np.column_stack([data.X[:, own], y])
-        for c in range(targets.shape[1]):
-            left = _left(plan, bins, targets[:, c], j, parts, rows)
-            count += len(parts)
-            for at, found in zip(arrays, left, strict=True):
-                if c < len(own):
-                    at["x_given_rest"][:, own[c]] = found
-                else:
-                    at["y_given_rest"].reshape(len(rows), data.n_features, -1)[
-                        :, j, c - len(own)
-                    ] = found
+        left = np.zeros((3, len(rows), targets.shape[1]))
+        _put_left(left, plan, bins, targets, j, [first], rows)
+        tested, usual = np.searchsorted(rows, plan.folds[0][1]), residuals.feature(j)
+        of_forests = left[0][:, : len(own)], left[0][:, len(own) :]
+        count += targets.shape[1]
+        if _times_larger(of_forests, usual, tested) > POLICY.matched:
+            continue
+        _put_left(left, plan, bins, targets, j, rest, rows)
+        count += len(rest) * targets.shape[1]
+        matched.append(j)
+        for at, found in zip(arrays, left, strict=True):
+            at["x_given_rest"][:, own] = found[:, : len(own)]
+            of_y = at["y_given_rest"][:, j]
+            at["y_given_rest"][:, j] = found[:, len(own) :].reshape(of_y.shape)
     if data.X.shape[1] > data.n_rows:
-        arrays = less_selected(data, rows, row_parts(plan, residuals), arrays, asked)[0]
+        arrays = less_selected(data, rows, row_parts(plan, residuals), arrays, matched)[0]
     if "f_given_rest" in residuals.arrays:
-        _put_functions(plan, residuals, asked, arrays)
-    return tuple(replace(residuals, arrays=own) for own in arrays), count
+        _put_functions(plan, residuals, matched, arrays)
+    return tuple(replace(residuals, arrays=own) for own in arrays), matched, count
+
+
+def _times_larger(found: Sequence[Array], usual: Sequence[Array], rows: Rows) -> float:
+    """Return how many times larger the products of some residuals are than is usual."""
+    larger = 1.0
+    for one, other in zip(found, usual, strict=True):
+        sizes = [np.square(left[rows]).mean(axis=0) for left in (one, other)]
+        larger *= over(*sizes).mean().item()
+    return float(np.sqrt(larger))
 
 
 def _put_functions(
@@ -146,26 +168,26 @@ def _put_functions(
         own["f_given_rest"][:, asked] = function[:, asked]
 
 
-def _left(
-    plan: Plan, bins: Bins, target: Array, j: int, parts: Sequence[Part], rows: Rows
-) -> list[Array]:
-    """Return what forests leave of a target without a feature, on all training rows and halves."""
-    data, left = plan.data, [np.zeros(len(rows)) for _ in range(3)]
+def _put_left(
+    left: Array, plan: Plan, bins: Bins, targets: Array, j: int, parts: Sequence[Part], rows: Rows
+) -> None:
+    """Put what forests leave of targets without a feature where the parts' rows are tested."""
+    data = plan.data
     weights = np.ones(data.n_rows) if data.weights is None else data.weights
     weights = weights / weights.mean()
-    for number, part in enumerate(parts):
-        columns = _telling(bins, data.without(j), target, part.train)
-        rng = stream(plan.seed, "second opinion", plan.repeat, number, data.features[j].name)
+    for part in parts:
+        rng = stream(plan.seed, "second opinion", plan.repeat, part.number, data.features[j].name)
         drawn = rng.integers(len(part.train), size=(TREES, len(part.train)))
         seed = int(rng.integers(2**62))
-        mean = np.average(target[part.train], weights=weights[part.train])
         every = np.concatenate([test for _, test in part.tests])
-        found = forest_predictions(
-            columns, target - mean, weights, part.train, every, LEAF, drawn, seed
-        )
-        for (at, test), own in zip(part.tests, _split(found, part), strict=True):
-            left[at][np.searchsorted(rows, test)] = target[test] - mean - own
-    return left
+        for c, target in enumerate(targets.T):
+            columns = _telling(bins, data.without(j), target, part.train)
+            mean = np.average(target[part.train], weights=weights[part.train])
+            found = forest_predictions(
+                columns, target - mean, weights, part.train, every, LEAF, drawn, seed
+            )
+            for (at, test), own in zip(part.tests, _split(found, part), strict=True):
+                left[at, np.searchsorted(rows, test), c] = target[test] - mean - own
 
 
 def _split(found: Array, part: Part) -> list[Array]:
