@@ -47,20 +47,20 @@ def test_what_is_not_confirmed_is_taken_off_the_mean(times, monkeypatch):
         products = residuals.x_given_rest * residuals.y_given_rest
         expected = products.mean(axis=0)
         for j in residuals.asked:
+            first, *second = (
+                each.x_given_rest[:, j] * each.y_given_rest[:, j]
+                for each in (residuals, *residuals.second)
+            )
+            sd = np.sqrt(np.mean(residuals.x_given_rest[:, j] ** 2))
+            sd *= np.sqrt(np.mean(residuals.y_given_rest[:, j] ** 2))
+            shares = np.fmax(residuals.learning_curves[j], residuals.model_noise[j])
+            missed = policy.still_missed * np.sqrt(shares.prod()) * sd
+            stands = 1 - min(1, missed / abs(first.mean()))
             if times > 1:
-                first, *second = (
-                    each.x_given_rest[:, j] * each.y_given_rest[:, j]
-                    for each in (residuals, *residuals.second)
-                )
                 endless = second[0] + policy.endless * (second[0] - (second[1] + second[2]) / 2)
-                stands = (endless.mean() / endless.std()) / (first.mean() / first.std())
-                expected[j] *= np.clip(stands, 0, 1)
-            else:
-                sd = np.sqrt(np.mean(residuals.x_given_rest[:, j] ** 2))
-                sd *= np.sqrt(np.mean(residuals.y_given_rest[:, j] ** 2))
-                shares = np.fmax(residuals.learning_curves[j], residuals.model_noise[j])
-                missed = policy.still_missed * np.sqrt(shares.prod()) * sd
-                expected[j] -= np.clip(expected[j], -missed, missed)
+                in_errors = (endless.mean() / endless.std()) / (first.mean() / first.std())
+                stands = np.clip(in_errors, 0, stands)
+            expected[j] *= stands
         np.testing.assert_allclose(result.scores["gcm"].mean(axis=0), expected, atol=1e-12)
 
 

@@ -33,15 +33,16 @@ def with_learning_curves(plan: Plan, residuals: Residuals) -> Residuals:
     found = tuple(gather(*pair) for pair in zip(parts, fitted_once(parts), strict=True))
     if not all(is_sound(one) and not one.failures for one in found):
         return residuals
-    noise, curves = _learning_curves(residuals, found, parts[0])
+    raw = residuals.by_learners or residuals
+    noise, curves = _learning_curves(raw, found, parts[0])
     return replace(
         residuals,
         # The noise of models counts twice where folds learn from each other's rows.
-        model_noise=_least(noise) if len(plan.folds) > 1 else None,
+        model_noise=np.minimum(_least(noise), residuals.most_noise)
+        if len(plan.folds) > 1
+        else None,
         learning_curves=curves,
-        attenuation=np.maximum(
-            attenuations(residuals, found, parts[0]), shortfalls(plan, residuals)
-        ),
+        attenuation=np.maximum(attenuations(raw, found, parts[0]), shortfalls(plan, raw)),
     )
 
 

@@ -32,11 +32,10 @@ def fit_residuals(plan: Plan) -> Residuals:
     with ledger.stage("choose learners"):
         plan = _with_learners(plan)
     with ledger.stage("fit"):
-        residuals = with_learning_curves(plan, _fitted(plan))
-        residuals = with_noise_of_lines(plan, residuals)
+        residuals = with_noise_of_lines(plan, _fitted(plan))
         if plan.has_own_candidates and plan.data.X.shape[1] > plan.data.n_rows:
             residuals = without_selected(plan, residuals)
-        residuals = _with_more(plan, residuals)
+        residuals = with_learning_curves(plan, _with_more(plan, residuals))
         return with_second_opinion(plan, residuals).within_levels()
 
 

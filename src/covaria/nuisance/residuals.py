@@ -57,6 +57,7 @@ class Residuals:
     choices: Choices | None = None
     fold: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # that tested each row
     model_noise: Array | None = None
+    most_noise: Array | float = np.inf
     learning_curves: Array | None = None
     attenuation: Array | None = None
     widening: Array | None = None
@@ -193,14 +194,12 @@ class Residuals:
         for j in self.asked:
             x, y, products = parts(self, j)
             first = self.weighted(products)
+            size = np.outer(self._mean_square(x), self._mean_square(y)).sum()
+            seen = np.sqrt(np.square(first.mean(axis=0)).sum() / max(size, TINY))
+            found[j] = min(1.0, self.unlearned[j] / max(seen, TINY))
             if j in self.matched:
-                found[j] = unconfirmed(
-                    first, [self.weighted(parts(one, j)[2]) for one in self.second]
-                )
-            else:
-                size = np.outer(self._mean_square(x), self._mean_square(y)).sum()
-                seen = np.sqrt(np.square(first.mean(axis=0)).sum() / max(size, TINY))
-                found[j] = min(1.0, self.unlearned[j] / max(seen, TINY))
+                second = [self.weighted(parts(one, j)[2]) for one in self.second]
+                found[j] = max(found[j], unconfirmed(first, second))
         return found
 
     def _mean_square(self, left: Array) -> Array:

@@ -1,18 +1,19 @@
 """A second learner for findings: would other regressions, with endless rows, still see them?
 
 Where y follows E[x_j | others], both regressions shrink the same function, and products of their
-residuals do not average 0, though x_j is useless. How much is still to be learned the chosen
-learners do not always show: one that cannot bend as the function does errs as much with half the
-rows. So a feature that would be significant is regressed once more, and so is y without it, by
-forests, which can learn any function, if slowly. Forests on halves of the training rows tell how
-fast: with P their mean product of residuals with all rows, and P½ with half of them, products that
-fall like rows^−γ leave P − κ (P½ − P) for endless rows, κ = 1/(2^γ − 1). The finding stands as far
-as this product, in its own standard errors, confirms it.
+residuals do not average 0, though x_j is useless. So a feature that would be significant has to
+stand against two doubts.
 
-Forests that err by far more than the chosen learners (the first fold tells) are no witnesses. There
-the learning curves of these have a say: of x_j's residuals what halving the rows added is a share
-g, of y's a share h, no less than the noise of their models, and what both still miss can have a
-correlation of about √(gh), which is taken off.
+What the chosen learners have still to learn their learning curves tell: of x_j's residuals what
+halving the rows added is a share g, of y's a share h, no less than the noise of their models. What
+both still miss may have a correlation of about √(gh), which is taken off.
+
+A learner that cannot bend as the function does shows nothing there: it errs as much with half the
+rows. So x_j, and y without it, are regressed once more by forests, which can learn any function, if
+slowly. With P their mean product of residuals with all rows, and P½ with halves of them, products
+that fall like rows^−γ leave P − κ (P½ − P) for endless rows, κ = 1/(2^γ − 1). The finding stands as
+far as this product, in its own standard errors, confirms it. Forests that err by far more than the
+chosen learners (the first fold tells) are no witnesses, and are left out.
 
 Where least squares, or the mean, serves both regressions, their errors are noise that the two have
 not in common, and nothing is asked.

@@ -37,12 +37,13 @@ def without_selected(plan: Plan, residuals: Residuals) -> Residuals:
     if plan.ledger:
         models = sum(1 for feature in plan.data.features if feature.columns)
         plan.ledger.charge("selection", Sparse.name, models, time.perf_counter() - start)
-    full = replace(residuals, arrays={**residuals.arrays, **found})
-    if full.model_noise is not None:
+    return replace(
+        residuals,
+        arrays={**residuals.arrays, **found},
         # Least squares on a few columns have the noise of these.
-        noise = np.minimum(full.model_noise, alone / residuals.n_train)
-        full = replace(full, model_noise=noise)
-    return replace(full, by_learners=residuals)
+        most_noise=alone / residuals.n_train,
+        by_learners=residuals,
+    )
 
 
 def less_selected(
