@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.tables.dataset import Dataset
+
 Array = NDArray[np.float64]
 
 
@@ -24,3 +26,15 @@ def noise_of_lines(n_columns: NDArray[np.intp], n_train: int) -> Array:
     """
     p = n_columns + 1.0
     return np.asarray(np.minimum(p / np.maximum(n_train - p - 1, 1.0), 1.0))
+
+
+def worth_of_rows(data: Dataset) -> float:
+    """Return the rows that unequal weights, or copies of rows, are worth, as a share of the rows.
+
+    It is (Σw)² / Σw² over n (Kish 1965), where copies of a row add up their weights: weighted least
+    squares have the noise of so many rows.
+    """
+    weights = np.ones(data.n_rows) if data.weights is None else data.weights
+    if data.n_copies and data.clusters is not None:
+        weights = np.bincount(data.clusters, weights).astype(float)
+    return float(weights.sum() ** 2 / (weights**2).sum() / data.n_rows)

@@ -29,7 +29,7 @@ from covaria.nuisance.extrapolation import (
     wanted_of,
 )
 from covaria.nuisance.fit import by_task, engine_for, run_plan
-from covaria.nuisance.model_noise import noise_of_lines
+from covaria.nuisance.model_noise import noise_of_lines, worth_of_rows
 from covaria.nuisance.plan import OF_FULL_MODEL, Choices, Outcome, Plan, Task
 from covaria.nuisance.policy import POLICY
 from covaria.nuisance.selected import less_selected
@@ -465,7 +465,8 @@ def _with_noise_of_lines(plan: Plan, residuals: Residuals) -> Residuals:
     if plan.learner != Linear() or plan.of_y is not None or residuals.n_folds < 2:
         return residuals
     owned = [len(feature.columns) for feature in plan.data.features]
-    noise = noise_of_lines(plan.data.X.shape[1] - np.array(owned), residuals.n_train)
+    n_train = int(residuals.n_train * worth_of_rows(plan.data))
+    noise = noise_of_lines(plan.data.X.shape[1] - np.array(owned), n_train)
     noise = np.where(noise > POLICY.least_noise, noise, 0.0)
     return replace(residuals, model_noise=noise) if noise.any() else residuals
 
