@@ -17,7 +17,7 @@ from covaria.execution.cost import Ledger
 from covaria.execution.threads import one_thread
 from covaria.learners import Auto, Boosting, Linear, Sparse
 from covaria.nuisance import conditional
-from covaria.nuisance.attenuation import attenuation, shortfall
+from covaria.nuisance.attenuation import MEASURES, attenuation, shortfall
 from covaria.nuisance.directions import directions
 from covaria.nuisance.engines import plain
 from covaria.nuisance.extrapolation import (
@@ -86,7 +86,8 @@ class Residuals:
     is the share of noise in the predictions of each feature's two regressions, where that was
     measured, `learning_curves` the share of what is left of x_j, and of y, that more rows would
     take away, `unlearned` the same, but no less than the noise of their models suggests, and
-    `attenuation` by how much the correlation of the two is too small for that;
+    `attenuation` by how much the correlation of the two, and the coefficient of the one on the
+    other, are too small for that, (2, features);
     `widening` what taking means of levels off both costs their product, and `within` the levels of
     each feature for which that were those of one category. `by_learners` has what learners left
     before chosen columns were taken off (`nuisance/selected.py`).
@@ -488,8 +489,8 @@ def _done(plan: Plan, need: str) -> NDArray[np.bool_]:
 
 
 def _attenuations(residuals: Residuals, halves: Sequence[Residuals], plan: Plan) -> Array:
-    """Return what errors take off each correlation of residuals; 0 for several columns."""
-    found = np.zeros(plan.data.n_features)
+    """Return what errors take off each correlation and coefficient; 0 for several columns."""
+    found = np.zeros((len(MEASURES), plan.data.n_features))
     done = _done(plan, "x_given_rest") & _done(plan, "y_given_rest")
     weights = np.ones(len(residuals.rows)) if residuals.weights is None else residuals.weights
     for j, feature in enumerate(plan.data.features):
@@ -500,13 +501,14 @@ def _attenuations(residuals: Residuals, halves: Sequence[Residuals], plan: Plan)
                 (one.x_given_rest[rows, own], one.y_given_rest[rows, j])
                 for one in (residuals, *halves)
             )
-            found[j] = attenuation(full, others, weights[rows])
+            found[:, j] = [attenuation(full, others, weights[rows], one) for one in MEASURES]
     return found
 
 
 def _shortfalls(plan: Plan, residuals: Residuals) -> Array:
-    """Return by how much correlations fall short of those that lines leave, where lines will do."""
-    found, asked = np.zeros(plan.data.n_features), _beside_lines(plan, residuals)
+    """Return by how much both fall short of those that lines leave, where lines will do."""
+    asked = _beside_lines(plan, residuals)
+    found = np.zeros((len(MEASURES), plan.data.n_features))
     if not asked:
         return found
     tasks = frozenset(
@@ -525,7 +527,7 @@ def _shortfalls(plan: Plan, residuals: Residuals) -> Array:
         pair, of_lines = (
             (one.x_given_rest[:, own], one.y_given_rest[:, j]) for one in (residuals, left)
         )
-        found[j] = shortfall(pair, of_lines, weights)
+        found[:, j] = [shortfall(pair, of_lines, weights, one) for one in MEASURES]
     return found
 
 
