@@ -14,6 +14,7 @@ what many columns do together, though nobody can learn it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.inference.tests import normal_p, standard_error
-from covaria.learners import Auto, Boosting
+from covaria.learners import Auto, Boosting, Kernel, Splines
 from covaria.learners.estimators.kernel import Scale
 from covaria.nuisance.extrapolation import PRODUCT
 from covaria.nuisance.fit import by_task, run_plan
@@ -38,6 +39,7 @@ Look = Callable[[Plan, Rows, Array, Array, Array], tuple[Array, Array]]
 # Few trees that learn fast, deep enough for a product of features.
 TREES = Boosting(trees=15, splits=4, shrinkage=0.3)
 N_FOLDS = 5
+PURPOSE = "residual diagnostics"  # of models that are fitted here, in the cost
 # Kernels exp(-|z - z'|² / columns) of standardised values stand on so many rows and cost this much.
 CENTRES, COST = 100, 1 / 3
 # A curve of one column is made of so many waves along its ranks, dear from BENT on, and a parabola
@@ -68,7 +70,7 @@ LIKENESS = LikenessPolicy()
 
 
 @dataclass(frozen=True)
-class Leftover:
+class ResidualCheck:
     """What the other features still explain of residuals: a share and a p-value for x_j and y.
 
     `bias` is what that does to GCM, in standard errors, and `bias_p` the p-value of there being
@@ -85,7 +87,7 @@ class Leftover:
     f_p: Array | None = None
 
 
-def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
+def check_residuals(plan: Plan, residuals: Residuals) -> ResidualCheck | None:
     """Return what the others still explain of the residuals; None where GCM was not asked for."""
     rows = residuals.rows
     if not residuals.arrays.keys() >= PRODUCT or len(rows) < 2 * N_FOLDS * TREES.min_node:
@@ -158,7 +160,7 @@ def _one_column_each(residuals: Residuals, counted: Counted) -> tuple[Array, Arr
 
 def _folds(plan: Plan, rows: Rows) -> list[Fold]:
     """Return the folds of a search, as places among the rows; clusters stay together."""
-    rng = stream(plan.seed, "leftover", plan.repeat)
+    rng = stream(plan.seed, "leftover", plan.repeat)  # the name sets the draw: it stays
     part = in_parts(rows, plan.data.clusters, N_FOLDS, rng)
     there = [k for k in range(N_FOLDS) if (part == k).any()]
     return [(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in there]
@@ -176,7 +178,7 @@ def _by_trees(plan: Plan, rows: Rows, folds: Sequence[Fold], left: Array) -> Arr
         plan, learner=TREES, folds=[(rows[train], rows[test]) for train, test in folds],
         targets=targets, needs=frozenset({"x_given_rest"}),
         only=frozenset(Task("x_given_rest", k, int(j)) for k in range(len(folds)) for j in alive),
-        choices=None, progress=None, purpose="residual diagnostics",
+        choices=None, progress=None, purpose=PURPOSE,
     )  # fmt: skip
     found = np.zeros_like(left)
     for task, outcome in by_task(second, run_plan(second)).items():
@@ -207,7 +209,7 @@ def _seen(
     x: Array,
     y: Array,
     most_rows: int,
-) -> Leftover:
+) -> ResidualCheck:
     """Return what a look still explains, of some of the rows where they are many."""
     every = -(-len(rows) // most_rows)
     x, y, some, counted = x[::every], y[::every], rows[::every], counted.every(every)
@@ -223,7 +225,7 @@ def _by_kernels(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[A
     from scipy.linalg import solve
     from scipy.spatial.distance import cdist
 
-    found = np.zeros((2, *x.shape))
+    found, start, models = np.zeros((2, *x.shape)), time.perf_counter(), 0
     Z = plan.data.X[rows]
     Z = Scale.of(Z, w).apply(Z)
     for train, test in _folds(plan, rows):
@@ -244,6 +246,8 @@ def _by_kernels(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[A
             held += weighted.T @ learned
             slopes = solve(held, weighted.T @ targets, assume_a="pos")
             found[:, test, j] = (kernel[test] @ slopes).T
+            models += targets.shape[1]
+    _charge(plan, Kernel.name, models, start)
     return found[0], found[1]
 
 
@@ -252,6 +256,7 @@ def _by_curves(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Ar
 
     All residuals are fitted at once: each takes a step towards the curve that tells most of it.
     """
+    start = time.perf_counter()
     curves, cost = _curves(plan.data.X[rows], w)
     n_columns, width = curves.shape[1:]
     left = np.column_stack([x, y])
@@ -259,7 +264,8 @@ def _by_curves(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Ar
     own = np.array([[c in f.columns for f in features] * 2 for c in range(n_columns)])
     each, flat = np.arange(left.shape[1]), curves.reshape(len(left), -1)
     found = np.zeros_like(left)
-    for train, test in _folds(plan, rows):
+    folds = _folds(plan, rows)
+    for train, test in folds:
         learned, targets, own_w = flat[train], left[train], w[train, None]
         blocks = curves[train].transpose(1, 0, 2)
         held = blocks.transpose(0, 2, 1) @ (own_w * blocks) + own_w.sum() * np.diag(cost)
@@ -272,13 +278,20 @@ def _by_curves(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Ar
             best = np.argmax((towards * told).sum(axis=1), axis=0)
             slopes[best, :, each] += STEP * towards[best, :, each]
         found[test] = flat[test] @ slopes.reshape(-1, len(each))
+    _charge(plan, Splines.name, len(folds) * int(left.any(axis=0).sum()), start)
     return found[:, : x.shape[1]], found[:, x.shape[1] :]
 
 
+def _charge(plan: Plan, learner: str, models: int, start: float) -> None:
+    """Add models that were fitted here to what diagnostics cost."""
+    if plan.ledger:
+        plan.ledger.charge(PURPOSE, learner, models, time.perf_counter() - start)
+
+
 def _with_likeness(
-    left: Leftover, plan: Plan, rows: Rows, products: Array, by_learners: Array
-) -> Leftover:
-    """Return the leftovers with the bias seen in rows that are alike, where that is surer.
+    left: ResidualCheck, plan: Plan, rows: Rows, products: Array, by_learners: Array
+) -> ResidualCheck:
+    """Return the check with the bias seen in rows that are alike, where that is surer.
 
     Where many columns do a little each, none can be learned, but together they show: rows that are
     alike in the other features are then alike in x and in y, and x of one in y of the other
@@ -356,7 +369,7 @@ def _curves(Z: Array, w: Array) -> tuple[Array, Array]:
 # --- what they saw ------------------------------------------------------------------------------
 
 
-def _compared(counted: Counted, x: Array, y: Array, eta: Array, delta: Array) -> Leftover:
+def _compared(counted: Counted, x: Array, y: Array, eta: Array, delta: Array) -> ResidualCheck:
     """Return the shares that predictions explain of what is left of x and y, and the bias."""
     eta, delta = _not_overstated(counted, x, eta), _not_overstated(counted, y, delta)
     products, mended = x * y, (x - eta) * (y - delta)
@@ -364,7 +377,7 @@ def _compared(counted: Counted, x: Array, y: Array, eta: Array, delta: Array) ->
     shift = counted.mean(products - mended)
     bias = np.divide(shift, error, out=np.zeros_like(error), where=error > 0)
     shares = (*_share(counted, x, eta), *_share(counted, y, delta))
-    return Leftover(*shares, bias, np.ones_like(bias))
+    return ResidualCheck(*shares, bias, np.ones_like(bias))
 
 
 def _not_overstated(counted: Counted, left: Array, found: Array) -> Array:
@@ -385,8 +398,8 @@ def _share(counted: Counted, left: Array, explained: Array) -> tuple[Array, Arra
     return np.maximum(share, 0.0), normal_p(ratio, "greater")
 
 
-def _most_of_x(found: Sequence[Leftover]) -> Leftover:
-    """Return, for each feature, what explains most of its leftovers; each look adds to p."""
+def _most_of_x(found: Sequence[ResidualCheck]) -> ResidualCheck:
+    """Return, for each feature, what explains most of its residuals; each look adds to p."""
     best = np.argmax([one.x for one in found], axis=0)
     picked = {}
     for name in ("x", "x_p", "y", "y_p", "bias", "bias_p"):
@@ -394,4 +407,4 @@ def _most_of_x(found: Sequence[Leftover]) -> Leftover:
         picked[name] = values[best, np.arange(len(best))]
     for name in ("x_p", "y_p"):
         picked[name] = np.minimum(1.0, len(found) * picked[name])
-    return Leftover(**picked)
+    return ResidualCheck(**picked)
