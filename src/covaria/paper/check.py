@@ -108,7 +108,7 @@ def of_their_day(results: Path, tasks: Sequence[Stored]) -> dict[Stored, str]:
     for task in tasks:
         for stamp in stamps(path_of(results, task.study, task.mode)):
             at.setdefault(stamp.commit, []).append(task)
-    found = {}
+    found: dict[Stored, str] = {}
     for commit, of in at.items():
         told = _by_source(results, commit, of)
         found |= {task: commit for task, other in zip(of, told, strict=True) if not other}
