@@ -161,6 +161,7 @@ def sign(folder: Path, part: str, names: Iterable[str], stamp: Stamp) -> None:
     about = signed(folder)
     how = {**asdict(stamp), "python": platform.python_version()}
     about.setdefault(part, {}).update(dict.fromkeys(names, how))
+    folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / ABOUT, json.dumps(about, indent=1, sort_keys=True) + "\n")
 
 
