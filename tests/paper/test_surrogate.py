@@ -22,7 +22,6 @@ def shares():
 @pytest.mark.parametrize(
     ("part", "study", "mode", "method"),
     [("GCM, the paper's mode", "surrogate", "paper", "gcm"),
-     (surrogate.RIGHT_PART, "surrogate", "ours", "gcm"),
      (surrogate.DEFAULT_PART, "surrogate", "default", "gcm+pcm")],
 )  # fmt: skip
 def test_shares_are_counts_of_x2_in_the_stored_rows(shares, part, study, mode, method):
