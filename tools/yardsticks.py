@@ -252,6 +252,9 @@ theirs but drawn anew from their formulas. *warned* is how many false findings o
 warning in `result.quality`, *with a warning* the share of all counted features that have one.
 """
 
+# Behind it stands what the tables show, in words.
+BY_HAND = "<!-- tools/yardsticks.py writes above -->"
+
 PARTS = {
     "chamma": """
 ## Ten blocks of five
@@ -279,6 +282,12 @@ feature. A design is a null or an alternative, so one of the two rates is a dash
 }
 
 
+def by_hand() -> str:
+    """Return what somebody wrote at the end of the page, which stays."""
+    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    return text[text.index(BY_HAND) :].rstrip() if BY_HAND in text else BY_HAND
+
+
 def write_page() -> None:
     """Write the page from the store."""
     lines = stored()
@@ -291,6 +300,7 @@ def write_page() -> None:
             "",
             *choices(source),
         ]
+    parts += ["", by_hand()]
     PAGE.write_text("\n".join(parts) + "\n", encoding="utf-8")
 
 
