@@ -10,11 +10,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+# Of the table that a ledger makes.
+COLUMNS = ("stage", "purpose", "learner", "models", "seconds")
 # What a stage does beside fitting models.
 OTHER = "everything else"
 
@@ -57,9 +55,7 @@ class Ledger:
         """Return all models charged so far."""
         return sum(models for models, _ in self.rows.values())
 
-    def table(self) -> pd.DataFrame:
+    def columns(self) -> dict[str, list[str | int | float]]:
         """Return a row for each stage, purpose and learner, in the order in which they came."""
-        import pandas as pd
-
         rows = [(*key, *cost) for key, cost in self.rows.items() if any(cost)]
-        return pd.DataFrame(rows, columns=["stage", "purpose", "learner", "models", "seconds"])
+        return {name: [row[at] for row in rows] for at, name in enumerate(COLUMNS)}
