@@ -73,7 +73,7 @@ def measure_one(design: Design, learner: str, run: int) -> list[Line]:
     counted = names[:1] if design.only_first else names
     is_useful = useful[: len(counted)]
     p_values = result.table.pivot(index="feature", columns="method", values="p_value")
-    alarms = result.quality.groupby("feature")["alarm"].agg(any)
+    alarms = result.quality.groupby("feature")["warning"].agg(any)
     has_alarm = alarms.reindex(counted, fill_value=False).to_numpy(bool)
     lines = []
     for method in METHODS:

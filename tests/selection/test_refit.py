@@ -7,13 +7,26 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
-from sklearn.linear_model import QuantileRegressor
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, QuantileRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from covaria.cli.app import main
 from covaria.errors import InputError
-from covaria.learners import Boosting
-from covaria.selection.refit import EVERYTHING, held_out_error, name_learners, refit
+from covaria.learners import Boosting, Linear, Prefit, Splines, get_learner
+from covaria.selection.refit import (
+    EVERYTHING,
+    Refit,
+    held_out_error,
+    joined,
+    name_learners,
+    refit,
+    with_features,
+)
 from covaria.selection.stability import stability
+from covaria.tables.dataset import Dataset
 from covaria.tables.sampling import at_hand
 
 
@@ -66,9 +79,6 @@ def test_errors_are_those_of_selecting_and_refitting_by_hand(table):
 
 
 def test_where_nothing_is_selected_the_mean_is_predicted(table):
-    from covaria.learners import Linear
-    from covaria.tables.dataset import Dataset
-
     data = Dataset.from_table(*table)
     fold = (np.arange(60), np.arange(60, 90))
     nothing = np.zeros(5, dtype=bool)
@@ -81,9 +91,6 @@ def test_a_column_that_does_not_vary_in_training_is_left_out(table):
     X, y = table
     fold = (np.arange(60), np.arange(60, 90))
     late = X.assign(d=np.where(np.arange(90) < 60, 1.0, X["d"]))
-    from covaria.learners import Linear
-    from covaria.tables.dataset import Dataset
-
     kept = np.ones(5, dtype=bool)
     with_it = held_out_error(Dataset.from_table(late, y), Linear(), kept, fold, seed=0)
     without = held_out_error(
@@ -126,13 +133,13 @@ def test_our_mode_is_cross_fitted_and_corrected(table):
     assert 0 < np.mean(chosen) < 1
 
 
-def test_a_draw_tells_what_wavers_and_a_star_marks_what_is_stable_in_most(table):
+def test_a_draw_tells_what_is_unstable_and_a_star_marks_what_is_stable_in_most(table):
     found = refit(*table, learners="linear", methods="gcm", paper=True, seeds=3)
     for seed in range(3):
         one = refit(*table, learners="linear", methods="gcm", paper=True, seed=seed)
-        wavering = one.frequencies["frequency"].between(0.01, 0.99).sum()
+        unstable = one.frequencies["frequency"].between(0.01, 0.99).sum()
         drawn = found.draws[(found.draws["seed"] == seed) & (found.draws["method"] == "gcm")]
-        assert drawn["wavering"].item() == wavering
+        assert drawn["unstable"].item() == unstable
         assert drawn["error"].item() == pytest.approx(one.table["error"][0])
     assert found.draws.groupby("method")["error"].mean()["gcm"] == found.table["error"][0]
     starred = [line.split()[0] for line in str(found).splitlines() if line.endswith("*")]
@@ -334,8 +341,8 @@ def test_a_feature_wavers_where_some_parts_select_it_and_others_do_not(table):
     between = (own["frequency"] > 0) & (own["frequency"] < 1)
     assert between.any()
     assert not between.all()
-    assert (own["wavering"] > 0).tolist() == between.tolist()
-    counted = found.draws.loc[found.draws["method"] == "gcm", "wavering"].tolist()
+    assert (own["unstable"] > 0).tolist() == between.tolist()
+    counted = found.draws.loc[found.draws["method"] == "gcm", "unstable"].tolist()
     assert counted == [between.sum()]
 
 
@@ -357,9 +364,6 @@ def test_progress_counts_the_parts_of_all_draws(table):
 def test_a_learner_that_fails_when_refitted_is_told_in_a_sentence(table):
     from sklearn.neighbors import KNeighborsRegressor
 
-    from covaria.learners import get_learner
-    from covaria.tables.dataset import Dataset
-
     data, rows = Dataset.from_table(*table), np.arange(90)
     fold = (rows[:60], rows[60:])
     hungry = get_learner(KNeighborsRegressor(n_neighbors=80))
@@ -367,3 +371,160 @@ def test_a_learner_that_fails_when_refitted_is_told_in_a_sentence(table):
         held_out_error(data, hungry, np.ones(5, dtype=bool), fold, 0)
     none = held_out_error(data, hungry, np.zeros(5, dtype=bool), fold, 0)
     assert none == pytest.approx(np.mean((table[1][60:] - table[1][:60].mean()) ** 2))
+
+
+def test_a_single_selected_feature_is_fitted_and_not_replaced_by_the_mean(table):
+    X, y = table[0].to_numpy(), table[1].to_numpy()
+    train, test = np.arange(60), np.arange(60, 90)
+    only_e = np.arange(5) == 0
+    error = held_out_error(Dataset.from_table(*table), Linear(), only_e, (train, test), seed=0)
+    predicted = least_squares(X[train][:, :1], y[train], X[test][:, :1])
+    assert error == pytest.approx(np.mean((y[test] - predicted) ** 2))
+
+
+def test_weights_count_in_the_fit_and_in_the_error(table):
+    """By repeating rows: the last rows are tested, the first ones train."""
+    X, y = table
+    weights = np.resize([1, 2, 3], 90)
+    fold = (np.arange(60), np.arange(60, 90))
+    data = Dataset.from_table(X, y, sample_weight=weights.astype(float))
+    own = (np.repeat(fold[0], weights[:60]), np.repeat(fold[1], weights[60:]))
+    for kept in (np.ones(5, dtype=bool), np.zeros(5, dtype=bool)):
+        design = X.to_numpy()[:, kept]
+        predicted = least_squares(design[own[0]], y[own[0]], design[own[1]])
+        by_hand = np.mean((y[own[1]] - predicted) ** 2)
+        assert held_out_error(data, Linear(), kept, fold, seed=0) == pytest.approx(by_hand)
+
+
+def test_gaps_reach_the_learner_that_is_refitted(table):
+    rng = np.random.default_rng(2)
+    X, y = table[0].mask(rng.random((90, 5)) < 0.2), table[1].to_numpy()
+    train, test = np.arange(60), np.arange(60, 90)
+    model = HistGradientBoostingRegressor(min_samples_leaf=5, random_state=0)
+    kept = np.array([True, False, False, True, True])
+    data = Dataset.from_table(X, y)
+    error = held_out_error(data, get_learner(model), kept, (train, test), seed=0)
+    # As numbers, columns stand by their names, each before the flag of its gaps.
+    parts = [part for name in "abe" for part in (X[name], 1.0 * X[name].isna())]
+    numbers = np.column_stack(parts)
+    predicted = model.fit(numbers[train], y[train]).predict(numbers[test])
+    assert error == pytest.approx(np.mean((y[test] - predicted) ** 2))
+
+
+def test_a_pipeline_that_names_columns_is_refitted_on_those_selected(table):
+    X, y = table[0].to_numpy(), table[1].to_numpy()
+    train, test = np.arange(60), np.arange(60, 90)
+    kept = np.array([True, False, False, True, True])
+    scale = ColumnTransformer([("scaled", StandardScaler(), list("edcba"))])
+    learner = get_learner(make_pipeline(scale, LinearRegression()))
+    data = Dataset.from_table(*table, keep_frame=True)
+    error = held_out_error(data, learner, kept, (train, test), seed=0)
+    predicted = least_squares(X[train][:, kept], y[train], X[test][:, kept])
+    assert error == pytest.approx(np.mean((y[test] - predicted) ** 2))
+
+
+def test_features_keep_their_columns_but_for_those_that_do_not_vary(table):
+    X, y = table
+    X = X.assign(d=np.where(np.arange(90) < 60, 1.0, X["d"]), c=1.0 * (np.arange(90) == 80))
+    data = Dataset.from_table(X, y, groups={"both": ["e", "d"]})
+    assert data.names == ["both", "c", "b", "a"]
+    kept = with_features(data, np.array([True, True, False, True]), np.arange(60))
+    assert kept.names == ["both", "a"]
+    for feature, column in zip(kept.features, "ea", strict=True):
+        np.testing.assert_array_equal(kept.X[:, feature.columns], X[[column]])
+
+
+def test_one_draw_of_five_folds_and_four_of_five_parts_are_the_default(table):
+    found = refit(*table, learner="linear", methods="gcm")
+    spelled = refit(
+        *table, learner="linear", methods="gcm", folds=5, threshold=0.8, seeds=1, seed=0
+    )
+    assert found.to_dict() == spelled.to_dict()
+    asked = ("folds", "threshold", "seeds", "seed", "loss", "n_features", "paper")
+    values = (5, 0.8, 1, 0, "mean squared error", 5, False)
+    assert {name: found.about[name] for name in asked} == dict(zip(asked, values, strict=True))
+    assert (found.table["spread"] == 0).all()
+
+
+def test_draws_made_one_by_one_and_joined_are_those_made_at_once(table):
+    asked = {"learners": ["splines", "linear"], "methods": "loco,gcm", "paper": True}
+    parts = [refit(*table, seed=seed, **asked) for seed in (2, 3)]
+    one, once = joined(parts), refit(*table, seed=2, seeds=2, **asked)
+    pd.testing.assert_frame_equal(one.table, once.table)
+    pd.testing.assert_frame_equal(one.frequencies, once.frequencies)
+    assert (one.about, one.alerts, str(one)) == (once.about, once.alerts, str(once))
+    assert one.errors.index.tolist() == list(range(2 * 2 * 3 * 5))
+    assert one.draws["seed"].tolist() == [2] * 6 + [3] * 6
+    pairs = [("splines", "loco"), ("splines", "gcm"), ("splines", EVERYTHING)]
+    names = list(zip(one.table["learner"], one.table["method"], strict=True))
+    assert names == [*pairs, *(("linear", method) for _, method in pairs)]
+    shown = [line for line in str(one).splitlines() if line.startswith("How often")]
+    assert [line.split()[2] for line in shown] == ["splines", "linear"]
+
+
+def test_what_was_found_comes_back_from_its_description(table):
+    found = refit(*table, learners="linear", methods="loco,gcm", paper=True, seeds=2)
+    found = replace(found, alerts=("Look twice.",))
+    again = Refit.from_dict(json.loads(json.dumps(found.to_dict())))
+    assert again.to_dict() == found.to_dict()
+    assert str(again) == str(found)
+    assert str(again).endswith("\n! Look twice.")
+
+
+def test_all_features_are_selected_as_such_and_none_is_unstable(table):
+    found = refit(*table, learners="linear", methods="gcm", paper=True)
+    chosen = stability(*table, learner="linear", methods="gcm", paper=True).chosen["gcm"]
+    by_method = dict(list(found.errors.groupby("method")))
+    assert by_method["gcm"]["selected"].tolist() == chosen.sum(axis=1).tolist()
+    assert by_method[EVERYTHING]["selected"].tolist() == [5] * 5
+    draws = found.draws.set_index("method")
+    assert draws.loc[EVERYTHING, "unstable"] == 0
+    assert draws.loc["gcm", "unstable"] == 5 - sum(chosen.mean(axis=0) % 1 == 0)
+    assert draws.loc["gcm", "selected"] == pytest.approx(chosen.sum() / 5)
+
+
+def test_stable_in_half_of_the_draws_is_not_stable_in_most(table):
+    found = refit(*table, learners="linear", methods="gcm", paper=True, folds=2)
+    for share, kept in ((0.5, []), (0.51, list("edcba"))):
+        often = replace(found, frequencies=found.frequencies.assign(stable=share))
+        assert often.stable == {"linear": {"gcm": kept}}
+        assert str(often).count("*") == 1 + len(kept)
+
+
+def test_a_thousand_draws_and_more_are_heard_but_not_beyond_ten_thousand(table):
+    with pytest.raises(InputError, match="seeds=10001"):
+        refit(*table, seeds=10_001, learners=[])
+    with pytest.raises(InputError, match="names none"):
+        refit(*table, seeds=10_000, learners=[])
+
+
+def test_learners_come_in_a_list_an_array_a_text_or_alone():
+    for given in (["linear", "splines"], np.array(["linear", "splines"]), "linear, splines"):
+        assert name_learners(given) == {"linear": Linear(), "splines": Splines()}
+    assert name_learners(Linear(ridge=0.1)) == {"linear": Linear(ridge=0.1)}
+
+
+def test_a_prefit_model_is_refused_even_among_others(table):
+    model = LinearRegression().fit(*table)
+    with pytest.raises(InputError, match="a prefit model is not fitted again"):
+        refit(*table, learners={"fresh": "linear", "old": Prefit(model)}, methods="gcm")
+
+
+def test_all_features_are_needed_and_splits_must_be_drawn_anew(table):
+    with pytest.raises(InputError, match="neither features nor"):
+        refit(*table, learner="linear", methods="gcm", features=["a"])
+    fold = [(np.arange(60), np.arange(60, 90))]
+    with pytest.raises(InputError, match="splits"):
+        refit(*table, learner="linear", methods="gcm", splits=fold)
+
+
+def test_what_is_unstable_was_called_wavering_and_is_read_so(table):
+    found = refit(*table, learners="linear", methods="gcm", paper=True)
+    stored = json.loads(json.dumps(found.to_dict()))
+    for name in ("draws", "frequencies"):
+        for row in stored[name]:
+            row["wavering"] = row.pop("unstable")
+    for again in (found, Refit.from_dict(stored)):
+        for frame in (again.draws, again.frequencies):
+            with pytest.warns(DeprecationWarning, match="now called 'unstable'"):
+                assert frame["wavering"].tolist() == frame["unstable"].tolist()

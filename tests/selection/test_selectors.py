@@ -1,5 +1,6 @@
 """The scikit-learn face: its checks for every method, and what people do with a selector."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -10,17 +11,19 @@ import sklearn
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import covaria
 from covaria import METHODS, InputError, assess
 from covaria.methods import Chooser
 from covaria.selection.selectors import Selector, StabilitySelector
-from covaria.selection.stability import Stability
+from covaria.selection.stability import Stability, stability
 
 # The checks are about the face: a level at which some columns are kept, and quick settings.
 COMMON = {"learner": "linear", "correction": "none", "alpha": 0.9}
@@ -422,3 +425,164 @@ def test_in_sample_the_default_is_gcm_alone_and_else_the_verdict_of_both(plain_t
     both = StabilitySelector(learner="linear", folds=2).fit(*plain_table)
     last = both.result_.table[both.result_.table["method"] == "gcm+pcm"]
     assert both.scores_.tolist() == last["frequency"].tolist()
+
+
+def test_defaults_are_those_of_assess_and_of_stability():
+    def defaults(function):
+        return {name: one.default for name, one in inspect.signature(function).parameters.items()}
+
+    names = {"method": "methods", "random_state": "seed", "feature_groups": "groups"}
+    for selector, function in ((Selector, assess), (StabilitySelector, stability)):
+        known = {**defaults(assess), **defaults(function), "options": None}
+        for name, value in defaults(selector).items():
+            if name not in ("self", "n_jobs"):
+                assert value == known[names.get(name, name)], name
+        assert selector().get_params()["n_jobs"] == 1
+
+
+def test_seeds_are_drawn_from_all_whole_numbers_of_31_bits(plain_table):
+    for seed in range(3):
+        drawn = [
+            (np.random.default_rng(seed), np.random.default_rng(seed).integers(2**31, size=2)),
+            (np.random.RandomState(seed), np.random.RandomState(seed).randint(2**31 - 1, size=2)),
+        ]
+        for state, expected in drawn:
+            selector = Selector("gcm", learner="linear", random_state=state).fit(*plain_table)
+            assert selector.result_.about["seed"] in expected
+    with pytest.raises(InputError, match="random_state='x' must be a whole number, a generator"):
+        Selector(learner="linear", random_state="x").fit(*plain_table)
+
+
+def test_options_and_groups_of_columns_are_mappings(plain_table):
+    with pytest.raises(InputError, match=r"options=.* must be such as \{'validity'"):
+        Selector(learner="linear", options=["validity"]).fit(*plain_table)
+    for selector in (Selector, StabilitySelector):
+        with pytest.raises(InputError, match="groups must name each group"):
+            selector(learner="linear", feature_groups=["a", "b"]).fit(*plain_table)
+
+
+def test_a_method_asked_for_by_name_is_never_replaced(plain_table):
+    paper = {"learner": "linear", "options": {"paper": True}}
+    assert Selector(**paper).fit(*plain_table).result_.methods == ["gcm"]
+    assert Selector("loco", **paper).fit(*plain_table).result_.methods == ["loco"]
+    inside = Selector("loco", learner="linear", splits="none").fit(*plain_table)
+    assert inside.result_.methods == ["loco"]
+    parts = StabilitySelector("loco", learner="linear", paper=True, folds=2).fit(*plain_table)
+    assert set(parts.result_.table["method"]) == {"loco"}
+    assert isinstance(clone(parts).set_params(method="gcm").fit(*plain_table), StabilitySelector)
+
+
+def test_features_that_are_not_asked_for_are_never_stable(plain_table):
+    asked = {"learner": "linear", "folds": 2, "feature_groups": {"ends": ["a", "d"]}}
+    selector = StabilitySelector("gcm", features=["b", "ends"], **asked).fit(*plain_table)
+    share = selector.result_.table.set_index("feature")["frequency"]
+    expected = [share["ends"], share["b"], 0.0, share["ends"]]
+    assert selector.scores_.tolist() == expected
+    assert selector.support_.tolist() == [one >= 0.8 for one in expected]
+    assert selector.support_[1]
+    assert not selector.support_[2]
+
+
+def test_a_column_without_a_name_is_asked_for_by_its_place(plain_table):
+    X, y = plain_table
+    X = X.rename(columns={"b": "", "d": " "})
+    selector = Selector("gcm", learner="linear", features=["a", "(column 2)"]).fit(X, y)
+    assert np.isnan(selector.scores_).tolist() == [False, False, True, True]
+    assert selector.support_.tolist() == [False, True, False, False]
+
+
+def test_tables_of_arrow_are_columns_with_names(plain_table):
+    pa = pytest.importorskip("pyarrow")
+    X, y = plain_table
+    groups = {"pair": ["a", "c"]}
+    of = {"method": "gcm", "learner": "linear", "feature_groups": groups, "alpha": 1e-6}
+    arrow = Selector(**of).fit(pa.Table.from_pandas(X), y.to_numpy())
+    assert arrow.scores_.tolist() == Selector(**of).fit(X, y).scores_.tolist()
+    assert arrow.transform(pa.Table.from_pandas(X)).column_names == ["b"]
+
+
+def test_rows_without_weight_do_not_count(plain_table):
+    X, y = plain_table
+    weights = np.r_[np.zeros(20), np.ones(60)]
+    told = Selector("gcm", learner="linear").fit(X, y, sample_weight=weights)
+    assert told.support_[1]
+    asked = {"learner": "linear", "methods": "gcm", "sample_weight": weights}
+    assert told.scores_.tolist() == assess(X, y, **asked).table["statistic"].tolist()
+
+
+class OnlySmall(LinearRegression):
+    """Least squares that will not do with large numbers as the target."""
+
+    def fit(self, X, y):
+        if np.std(y) > 100:
+            raise RuntimeError("too large")
+        return super().fit(X, y)
+
+
+def test_three_failures_are_named_where_the_selector_is_fitted(plain_table):
+    X, y = plain_table
+    large = {name: 1000 * X[name] for name in "abc"}
+    X = X.assign(**large, e=1000 * X["d"] ** 2, f=1000 * X["d"] ** 3)
+    with pytest.warns(UserWarning, match="Some fits failed") as told:
+        selector = Selector("gcm", learner=OnlySmall()).fit(X, y)
+    assert "'gcm: a', 'gcm: b', 'gcm: c' and 2 more" in str(told[0].message)
+    assert told[0].filename == __file__
+    assert not selector.support_[[0, 1, 2, 4, 5]].any()
+    assert selector.pvalues_ is not None
+
+
+def test_no_columns_left_is_told_where_the_table_is_transformed(plain_table):
+    X, y = plain_table
+    selector = Selector("gcm", learner="linear", alpha=1e-200).fit(X, y)
+    with pytest.warns(UserWarning, match="selected no features") as told:
+        empty = selector.transform(X[:7]).to_numpy()
+    assert told[0].filename == __file__
+    back = selector.inverse_transform(empty)
+    assert back.shape == (7, 4)
+    assert not back.any()
+
+
+def test_arrays_may_have_gaps_and_few_rows_once_it_is_fitted(plain_table):
+    X, y = plain_table[0].to_numpy().copy(), plain_table[1].to_numpy()
+    X[::7, 1] = np.nan
+    selector = Selector("gcm", learner="linear", alpha=0.01).fit(X, y)
+    assert selector.support_.tolist() == [False, True, False, False]
+    np.testing.assert_array_equal(selector.transform(X[:1]), X[:1, [1]])
+    back = selector.inverse_transform(selector.transform(X))
+    np.testing.assert_array_equal(back[:, 1], X[:, 1])
+    assert selector.inverse_transform(np.empty((0, 1))).shape == (0, 4)
+    with pytest.raises(ValueError, match="0 sample"):
+        selector.transform(X[:0])
+    with pytest.raises(ValueError, match="minimum of"):
+        Selector(learner="linear").fit(X[:9], y[:9])
+
+
+def test_a_frame_made_of_an_array_goes_back_under_counted_names(plain_table):
+    X, y = plain_table[0].to_numpy(), plain_table[1]
+    selector = Selector("gcm", learner="linear").fit(X, y)
+    kept = np.flatnonzero(selector.support_)
+    frame = pd.DataFrame(X[:, kept], columns=[f"x{j}" for j in kept])
+    back = selector.inverse_transform(frame)
+    assert back.columns.tolist() == ["x0", "x1", "x2", "x3"]
+    assert back["x1"].tolist() == X[:, 1].tolist()
+    with pytest.raises(InputError, match=f"X has 4 columns, but {len(kept)} w"):
+        selector.inverse_transform(plain_table[0])
+
+
+@pytest.mark.parametrize("kind", [Selector, StabilitySelector])
+def test_before_it_is_fitted_it_says_so_and_what_it_takes(kind, plain_table):
+    selector = kind(learner="linear")
+    for ask in (
+        lambda: selector.transform(plain_table[0]),
+        lambda: selector.inverse_transform(plain_table[0]),
+        lambda: selector.get_support(),
+    ):
+        with pytest.raises(NotFittedError):
+            ask()
+    tags = get_tags(selector)
+    assert tags.target_tags.required
+    takes = tags.input_tags
+    assert takes.allow_nan
+    assert takes.string
+    assert takes.categorical
+    assert takes.sparse

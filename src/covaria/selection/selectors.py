@@ -124,7 +124,7 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} selected no features, so no columns are left. Raise alpha "
                 "or top, or give more rows.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,  # scikit-learn wraps transform
             )
         return self._as_set_output(_columns(X, np.flatnonzero(self.support_)))
 

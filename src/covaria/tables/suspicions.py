@@ -101,7 +101,7 @@ def _near_target(data: Dataset) -> NDArray[np.bool_]:
     y = _standard(data.columns_of_y)
     blocks = column_blocks(*data.X.shape)
     cross = [np.abs(y.T @ _standard(data.X[:, some])).max(axis=0) for some in blocks]
-    return np.asarray(np.concatenate(cross) >= POLICY.leak - SLACK)
+    return np.asarray(np.concatenate([*cross, np.empty(0)]) >= POLICY.leak - SLACK)
 
 
 def _multiple_correlation(x: Array, y: Array) -> float:
