@@ -7,14 +7,17 @@ it; what else a stage takes is charged when the stage ends. So the rows add up t
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-# Of the table that a ledger makes.
-COLUMNS = ("stage", "purpose", "learner", "models", "seconds")
+if TYPE_CHECKING:
+    import pandas as pd
+
 # What a stage does beside fitting models.
 OTHER = "everything else"
+COLUMNS = ["stage", "purpose", "learner", "models", "seconds"]
 
 
 @dataclass
@@ -59,3 +62,21 @@ class Ledger:
         """Return a row for each stage, purpose and learner, in the order in which they came."""
         rows = [(*key, *cost) for key, cost in self.rows.items() if any(cost)]
         return {name: [row[at] for row in rows] for at, name in enumerate(COLUMNS)}
+
+    def table(self) -> pd.DataFrame:
+        """Return the same as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns(), columns=COLUMNS)
+
+
+def added(costs: Iterable[pd.DataFrame], stage: str = "", took: float = 0.0) -> pd.DataFrame:
+    """Return the cost of several runs as that of one; what else `took` time goes to the stage."""
+    ledger = Ledger()
+    rows = (row for cost in costs for row in cost.itertuples(index=False))
+    for own, purpose, learner, models, seconds in rows:
+        ledger.current = own
+        ledger.charge(purpose, learner, int(models), float(seconds))
+    ledger.current = stage
+    ledger.charge(OTHER, "", 0, max(0.0, took - ledger.passed))
+    return ledger.table()

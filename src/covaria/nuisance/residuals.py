@@ -223,7 +223,9 @@ class Residuals:
         """
         x = self.x_given_rest
         squares = [np.square(x[:, some]).mean(axis=0) for some in column_blocks(*x.shape)]
-        return np.asarray(np.concatenate([*squares, np.empty(0)]) > ROUNDING**2 * self.data.variance)
+        return np.asarray(
+            np.concatenate([*squares, np.empty(0)]) > ROUNDING**2 * self.data.variance
+        )
 
     @cached_property
     def by_width(self) -> tuple[list[int], list[int], list[int]]:
