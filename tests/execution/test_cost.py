@@ -55,7 +55,7 @@ WAYS_TO_RUN = {
     "two classes": {"learner": OF_CLASSES, "y": y > 0},
     "three classes": {"learner": OF_CLASSES, "y": np.digitize(y, [-1, 1]), "task": "classification",
                       "methods": "gcm,loco"},
-    "choosers": {"learner": Counting(), "methods": ["gcm", "knockoffs", "lasso"]},
+    "selection without a test": {"learner": Counting(), "methods": ["gcm", "knockoffs", "lasso"]},
     "auto": {"learner": TWO},
     "auto, repeats": {"learner": TWO, "repeats": 2},
     "auto, groups": {"learner": TWO, "groups": {"both": ["x5", "x6"]}},

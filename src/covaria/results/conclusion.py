@@ -13,7 +13,7 @@ from covaria.diagnostics.residual_checks import ResidualCheck
 from covaria.errors import NothingFitted, short
 from covaria.inference.tests import Tests, combine_repeats, mean_test
 from covaria.learners import Learner
-from covaria.methods import AnyMethod, Chooser, Combination, Method, deciding
+from covaria.methods import AnyMethod, Combination, Method, SelectionMethod, deciding
 from covaria.methods.few_rows import steadied
 from covaria.nuisance.residuals import Residuals
 from covaria.randomness import stream
@@ -97,7 +97,7 @@ def _tested_by_all(
     scores: dict[str, Array] = {}
     tables: dict[str, Tidy] = {}
     for method in methods:
-        if isinstance(method, Chooser):
+        if isinstance(method, SelectionMethod):
             choice = chosen[method.name].choice
             tables[method.name] = rows_of_choice(method, fitted[0].data, choice, options)
             continue

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from covaria.inference.corrections import adjust, strongest
 from covaria.inference.tests import Tests, agreeing, either_p, freedom_of, interval, normal_quantile
 from covaria.inference.tests import correlation as correlation_of
-from covaria.methods import Chooser, Combination, Method
+from covaria.methods import Combination, Method, SelectionMethod
 from covaria.methods.choice import Choice
 from covaria.methods.plm import partially_linear
 from covaria.nuisance.residuals import Residuals
@@ -188,8 +188,10 @@ def _selected(
     return np.asarray(adjusted < options.alpha)
 
 
-def rows_of_choice(method: Chooser, data: Dataset, choice: Choice, options: Options) -> Tidy:
-    """Return the tidy rows of a chooser; what only a test has stays empty."""
+def rows_of_choice(
+    method: SelectionMethod, data: Dataset, choice: Choice, options: Options
+) -> Tidy:
+    """Return the tidy rows of a selection without a test; what only a test has stays empty."""
     selected = choice.selected
     if options.top is not None:
         empty = np.full(data.n_features, np.nan)
