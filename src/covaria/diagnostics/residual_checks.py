@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from covaria.inference.tests import normal_p, standard_error
 from covaria.learners import Auto, Boosting, Kernel, Splines
 from covaria.learners.estimators.kernel import Scale
-from covaria.nuisance.extrapolation import PRODUCT
 from covaria.nuisance.fit import by_task, run_plan
+from covaria.nuisance.halves import PRODUCT
 from covaria.nuisance.plan import Plan, Task
 from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import Fold, in_parts

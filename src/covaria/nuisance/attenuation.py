@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.learners import Linear
-from covaria.nuisance.extrapolation import PRODUCT
 from covaria.nuisance.fit import run_plan
+from covaria.nuisance.halves import PRODUCT
 from covaria.nuisance.outcomes import gather, is_sound
 from covaria.nuisance.plan import Plan, Task
 from covaria.nuisance.policy import POLICY
