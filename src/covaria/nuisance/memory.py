@@ -6,7 +6,7 @@ permutation ask that of y on all columns) fits it once more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from covaria.learners import Learner
 from covaria.nuisance.fit import NOT_SENT, by_task
-from covaria.nuisance.plan import OF_FULL_MODEL, Kept, Outcome, Plan, Shelf, Task
+from covaria.nuisance.plan import OF_FULL_MODEL, Array, Kept, Outcome, Pair, Plan, Shelf, Task
 from covaria.tables.arrays import Rows
 
 # A result keeps at most so much beside its table and scores.
@@ -50,6 +50,7 @@ class Memory:
     outcomes: dict[Key, Kept] = field(default_factory=dict, repr=False)
     unsorted: list[tuple[Kind, Plan, Found]] = field(default_factory=list, repr=False)
     _places: dict[object, set[tuple[str, bytes, bytes]]] = field(default_factory=dict, repr=False)
+    pairs: dict[Key, Pair] = field(default_factory=dict, repr=False)
     _marks: dict[int, tuple[Rows, bytes]] = field(default_factory=dict, repr=False)
 
     def known(self, plan: Plan, counts: tuple[int, ...] = ()) -> dict[Task, Kept]:
@@ -113,6 +114,17 @@ class Memory:
             train, test = plan.folds[fold]
             places.add((need, self._mark(train), self._mark(test)))
         return Kind((plan.learner, counts, plan.targets is not None), frozenset(places))
+
+    def once(self, name: str, given: Sequence[Array], make: Callable[[], Pair]) -> Pair:
+        """Return two arrays that some others make, made once for the same others."""
+        key = (name, *(_digest(array) for array in given))
+        if key not in self.pairs:
+            made = make()
+            self.n_bytes += sum(array.nbytes for array in made)
+            if self.is_full or self.n_bytes > self.most_bytes:
+                return made
+            self.pairs[key] = made
+        return self.pairs[key]
 
     def _key(self, plan: Plan, task: Task, counts: tuple[int, ...]) -> Key:
         """Return all that the outcome of a task depends on."""

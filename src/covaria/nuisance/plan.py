@@ -130,6 +130,9 @@ class Shelf(dict[object, tuple[Any, ...]]):
 Kept = Outcome | list[Array]
 
 
+Pair = tuple[Array, Array]
+
+
 class Remembers(Protocol):
     """What was found in a run before, by one learner and task (`nuisance/memory.py`)."""
 
@@ -146,6 +149,10 @@ class Remembers(Protocol):
         counts: tuple[int, ...] = (),
     ) -> None:
         """Keep what came of tasks."""
+        ...
+
+    def once(self, name: str, given: Sequence[Array], make: Callable[[], Pair]) -> Pair:
+        """Return two arrays that some others make, made once for the same others."""
         ...
 
 
