@@ -38,7 +38,8 @@ class Residuals:
     on either half of them; features were `asked` about, and for some it `matched` the first.
     `model_noise` is the share of noise in the predictions of each feature's two regressions, where
     that was measured, `learning_curves` the share of what is left of x_j, and of y, that more rows
-    would take away, and `attenuation` by how much the correlation of the two is too small for that;
+    would take away, and `attenuation` by how much the correlation of the two, and the coefficient
+    of the one on the other, are too small for that, (2, features);
     `widening` what taking means of levels off both costs their product, and `within` the levels of
     each feature for which that were those of one category. `by_learners` has what learners left
     before chosen columns were taken off (`nuisance/selected.py`).
