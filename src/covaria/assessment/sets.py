@@ -9,7 +9,7 @@ from covaria.assessment.request import Request
 from covaria.errors import NothingFitted
 from covaria.learners import Prefit
 from covaria.methods import Combination, Method, deciding, get_methods
-from covaria.nuisance.extrapolation import PRODUCT
+from covaria.nuisance.halves import PRODUCT
 from covaria.nuisance.plan import Choices, Plan
 from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.several import fit_all

@@ -10,8 +10,8 @@ regressions,
 
 `gcm` returns the scores s, a number for each row and feature; `inference.tests.mean_test` makes T
 and its p-value of them, as of all scores that are averaged. With a learner that was named they are
-the products. With `auto` their mean is moved towards 0 by what both regressions may have missed
-(`Residuals.missed`), and they are spread about it by (1 + 2q)/(1 + q), q being the noise in the
+the products. With `auto` their mean is moved towards 0 as far as a second learner does not confirm
+it (`Residuals.doubt`), and they are spread about it by (1 + 2q)/(1 + q), q being the noise in the
 models' predictions; least squares on few rows a column is spread in the same way.
 `few_rows.steadied` then spreads them further where few rows carry the sum.
 A feature of several columns, or a target of three or more classes, is tested by the quadratic form
@@ -40,9 +40,8 @@ ROUNDING = 1e-10
 def gcm(residuals: Residuals, rng: Generator) -> Array:
     """Return GCM's scores: products of the residuals of x_j and of y, corrected for `auto`."""
     scores = _products(residuals)
-    if residuals.halves:  # the mean moves towards 0 by what both regressions may miss
-        missed = residuals.missed * correlation_scale(residuals)
-        scores -= np.clip(scores.mean(axis=0), -missed, missed)
+    if residuals.second:  # the mean moves towards 0 as far as another learner does not confirm it
+        scores -= residuals.doubt * scores.mean(axis=0)
     if residuals.model_noise is None:
         return wider(residuals, scores)
     # Folds share training rows, so the noise of row i in x and of row j in y meet twice: in the

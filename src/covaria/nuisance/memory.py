@@ -6,14 +6,14 @@ permutation ask that of y on all columns) fits it once more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.nuisance.plan import OF_FULL_MODEL, Kept, Outcome, Plan, Task
+from covaria.nuisance.plan import OF_FULL_MODEL, Array, Kept, Outcome, Pair, Plan, Task
 from covaria.tables.arrays import Rows
 
 # A result keeps at most so much beside its table and scores.
@@ -32,6 +32,7 @@ class Memory:
     n_bytes: int = 0
     is_full: bool = False
     outcomes: dict[Key, Kept] = field(default_factory=dict, repr=False)
+    pairs: dict[Key, Pair] = field(default_factory=dict, repr=False)
     _marks: dict[int, tuple[Rows, bytes]] = field(default_factory=dict, repr=False)
 
     def known(self, plan: Plan, counts: tuple[int, ...] = ()) -> dict[Task, Kept]:
@@ -52,6 +53,17 @@ class Memory:
                 self.is_full = True
                 self.outcomes.clear()
                 self._marks.clear()
+
+    def once(self, name: str, given: Sequence[Array], make: Callable[[], Pair]) -> Pair:
+        """Return two arrays that some others make, made once for the same others."""
+        key = (name, *(_digest(array) for array in given))
+        if key not in self.pairs:
+            made = make()
+            self.n_bytes += sum(array.nbytes for array in made)
+            if self.is_full or self.n_bytes > self.most_bytes:
+                return made
+            self.pairs[key] = made
+        return self.pairs[key]
 
     def _key(self, plan: Plan, task: Task, counts: tuple[int, ...]) -> Key:
         """Return all that the outcome of a task depends on."""

@@ -51,12 +51,12 @@ def conclude(
 ) -> Result:
     """Return the result of one or more cross-fits of the same table."""
     table, scores = _tested_by_all(fitted, methods, options, chosen)
-    if any(residuals.halves for residuals in fitted):
-        plain_fits = [replace(residuals, halves=()) for residuals in fitted]
+    if any(residuals.second for residuals in fitted):
+        plain_fits = [replace(residuals, second=(), asked=()) for residuals in fitted]
         as_seen, _ = _tested_by_all(plain_fits, methods, options, chosen)
         table["verdict"] = _doubted(table, as_seen)
         for low, high in (("low", "high"), ("effect_low", "effect_high")):
-            # What both regressions may miss works either way.
+            # The second learner may be the one that errs.
             table[low] = np.minimum(table[low], as_seen[low])
             table[high] = np.maximum(table[high], as_seen[high])
     quality = quality_table(fitted, learner, left)

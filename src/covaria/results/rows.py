@@ -14,6 +14,7 @@ from covaria.inference.tests import correlation as correlation_of
 from covaria.methods import Combination, Method, SelectionMethod
 from covaria.methods.choice import Choice
 from covaria.methods.plm import partially_linear
+from covaria.nuisance.attenuation import MEASURES
 from covaria.nuisance.residuals import Residuals
 from covaria.results.options import Options, alternative_of
 from covaria.results.status import Outcome, Status
@@ -94,6 +95,8 @@ def with_effect(rows: pd.DataFrame, fitted: Sequence[Residuals], options: Option
     error = np.sqrt(np.mean(found[:, 1] ** 2 + (found[:, 0] - theta) ** 2, axis=0))
     freedom = freedom_of(fitted[0].clusters)
     low, high = interval(theta, error, "two-sided", options.confidence, freedom)
+    taken = _taken(1, theta, fitted)
+    low, high = low - taken * (theta < 0), high + taken * (theta > 0)
     if options.alternative in (None, "two-sided"):
         p_value = rows["p_value"].to_numpy(float)
         low, high = agreeing(low, high, theta, p_value, "two-sided", options.confidence)
@@ -176,13 +179,17 @@ def _less_attenuated(
     Only the end away from zero moves (`nuisance/attenuation.py`), and none of an estimate that is
     zero but for rounding.
     """
-    taken = [
-        np.zeros_like(centre) if one.attenuation is None else one.attenuation for one in fitted
-    ]
     r = np.tanh(centre)
-    whole = np.clip(np.abs(r) + np.mean(taken, axis=0), 0.0, 1 - 1e-12)
+    whole = np.clip(np.abs(r) + _taken(0, r, fitted), 0.0, 1 - 1e-12)
     further = np.maximum(np.arctanh(whole) - np.abs(centre), 0.0)
     return ends[0] - further * (r < -ROUNDING), ends[1] + further * (r > ROUNDING)
+
+
+def _taken(measure: int, effect: Array, fitted: Sequence[Residuals]) -> Array:
+    """Return what errors took off each effect: 0 of correlations, 1 of coefficients."""
+    nothing = np.zeros((len(MEASURES), len(effect)))
+    every = [nothing if one.attenuation is None else one.attenuation for one in fitted]
+    return np.asarray(np.mean(every, axis=0)[measure])
 
 
 def _selected(
