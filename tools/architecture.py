@@ -71,7 +71,7 @@ on a category of many levels are taken within its levels (`nuisance/many_levels.
    combines the repeats (`combine_repeats`);
 4. p-values are corrected and features selected, for each method by itself (`results/rows.py`). `gcm+pcm` combines the rows of
    its two parts into one p-value, which is corrected in turn (`rows_of_both`);
-5. with `auto`, steps 3 and 4 are done a second time without the models refitted on half the training rows, that is without
+5. with `auto`, steps 3 and 4 are done a second time without the second learner and the learning curves, that is without
    correction 1 above. A feature that is selected only then gets the verdict *cannot tell*, and intervals cover both results;
 6. the quality of the regressions and the findings (`results/cautions.py`) are put beside the table in one frozen `Result`;
 7. if they were asked for, `margin` says which features are negligible, and groups of features are tested. `Job._finish` then adds
