@@ -1,11 +1,14 @@
 """Few rows behind a test: rare flags, gaps and texts with lopsided targets."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import hypergeom
 
 from covaria import assess
+from covaria.assessment import prepare
 from covaria.inference import resampling
 from covaria.inference.resampling import (
     POLICY,
@@ -14,6 +17,8 @@ from covaria.inference.resampling import (
     is_far_from_normal,
     product_factor,
 )
+from covaria.methods.few_rows import _far_from_normal
+from covaria.nuisance.residuals import fit_residuals
 
 N_ROWS = 1000
 
@@ -214,3 +219,18 @@ def test_whether_residuals_are_permuted_does_not_hang_on_the_names_of_classes():
         return assess(X, np.where(y == "rare", name, y), **options).table["p_value"][0]
 
     assert p_of("a") == pytest.approx(p_of("z"), abs=1e-9)
+
+
+@pytest.mark.parametrize("methods", ["gcm", "pcm"])
+def test_features_looked_at_together_are_those_looked_at_one_by_one(methods):
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({f"x{j}": rng.normal(size=300) for j in range(4)})
+    X["flag"], X["heavy"] = flag(rng, 4, 300), np.exp(2 * rng.normal(size=300))
+    X["town"], X["constant"] = rng.choice(list("abc"), 300), 1.0
+    job = prepare(X, X["x0"] + flag(rng, 9, 300), learner="linear", methods=methods)
+    residuals, (method,) = fit_residuals(job.plan(0)), job.methods
+    together = list(_far_from_normal(method, residuals))
+    alone = list(_far_from_normal(replace(method, pairs=None), residuals))
+    assert together == alone
+    assert {"flag", "heavy"} <= {X.columns[j] for j in together}
+    assert X.columns.get_loc("constant") not in together

@@ -25,6 +25,8 @@ targets (Bonferroni). Products added up over targets were not calibrated: .12 of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -100,6 +102,15 @@ def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:
         ratio = _ratio(residuals.weighted(f * y), residuals)
         f, y = (part[:, [ratio.argmax()]] for part in (f, y))
     return weighed(residuals, f, y)
+
+
+def pairs(residuals: Residuals, features: Sequence[int]) -> tuple[Array, Array] | None:
+    """Return the factors of several features, a column each, where each has one product a row."""
+    f, y = _pair(residuals)
+    if f.ndim > 2 or residuals.data.outputs is not None:
+        return None
+    own = list(features)
+    return weighed(residuals, f[:, own], y[:, own])
 
 
 def _pair(residuals: Residuals) -> tuple[Array, Array]:

@@ -142,7 +142,12 @@ class Remembers(Protocol):
         """Return what is known of a plan's tasks."""
         ...
 
-    def keep(self, plan: Plan, found: Mapping[Task, Kept], counts: tuple[int, ...] = ()) -> None:
+    def keep(
+        self,
+        plan: Plan,
+        found: Mapping[Task, Kept] | Sequence[Outcome],
+        counts: tuple[int, ...] = (),
+    ) -> None:
         """Keep what came of tasks."""
         ...
 
@@ -231,7 +236,7 @@ class Plan:
 
     def models(self, task: Task) -> int:
         """Return how many models a task fits: a feature of d columns takes d, no columns none."""
-        if task.feature >= 0 and not len(self.data.without(task.feature)):
+        if task.feature >= 0 and self.data.owns_all(task.feature):
             return 0
         return len(self.targets_of(task.feature)) if task.need == "x_given_rest" else 1
 

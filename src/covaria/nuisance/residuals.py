@@ -14,7 +14,7 @@ from covaria.nuisance.plan import Choices, Plan
 from covaria.nuisance.policy import POLICY
 from covaria.nuisance.splits import Fold, in_parts
 from covaria.randomness import stream
-from covaria.tables.arrays import Rows, of_all_classes
+from covaria.tables.arrays import Rows, column_blocks, in_one_piece, of_all_classes
 from covaria.tables.dataset import Dataset
 
 Array = NDArray[np.float64]
@@ -243,10 +243,44 @@ class Residuals:
     def left_of(self, columns: Sequence[int]) -> Array:
         """Return what is left of columns, (n, columns)."""
         own = list(columns)
-        x = self.x_given_rest[:, own]
-        # Of columns that the rest determine rounding is left, as of a region given its towns.
-        is_left = (x**2).mean(axis=0) > ROUNDING**2 * self.data.variance[own]
-        return np.where(is_left, x, 0.0)
+        x, is_left = self.x_given_rest[:, own], self._is_left[own]
+        return x if is_left.all() else np.where(is_left, x, 0.0)
+
+    @cached_property
+    def _is_left(self) -> NDArray[np.bool_]:
+        """Return of which columns more than rounding is left.
+
+        Of those that the rest determine rounding is, as of a region given its towns.
+        """
+        x = self.x_given_rest
+        squares = [np.square(x[:, some]).mean(axis=0) for some in column_blocks(*x.shape)]
+        return np.asarray(
+            np.concatenate([*squares, np.empty(0)]) > ROUNDING**2 * self.data.variance
+        )
+
+    @cached_property
+    def by_width(self) -> tuple[list[int], list[int], list[int]]:
+        """Return the features with one product a row, their columns, and those with several."""
+        one_score = self.y_given_rest.ndim == 2
+        owned = [feature.tested for feature in self.data.features]
+        single = [j for j, columns in enumerate(owned) if len(columns) == 1 and one_score]
+        known = set(single)
+        several = [j for j, columns in enumerate(owned) if columns and j not in known]
+        return single, [owned[j][0] for j in single], several
+
+    @cached_property
+    def sizes(self) -> tuple[Array, Array]:
+        """Return the root mean squares of both residuals of the features with one product a row."""
+        single, columns, _ = self.by_width
+        pair = (self.x_given_rest, columns), (self.y_given_rest, single)
+        x, y = (np.sqrt(self._mean_squares(array, own)) for array, own in pair)
+        return x, y
+
+    def _mean_squares(self, array: Array, columns: Sequence[int]) -> Array:
+        blocks = column_blocks(len(array), len(columns))
+        squares = (np.square(in_one_piece(array, columns[some])) for some in blocks)
+        means = [np.average(own, axis=0, weights=self.weights) for own in squares]
+        return np.concatenate(means) if means else np.empty(0)
 
     def failure(self, needs: Iterable[str], feature: int) -> str:
         """Return why a feature has no score, or nothing."""
