@@ -130,7 +130,6 @@ def test_a_row_given_twice_says_as_much_as_a_row_of_twice_the_weight():
 @pytest.mark.slow
 @pytest.mark.parametrize("spread", [1.0, 1.5])
 def test_weights_do_not_make_gcm_reject_too_often(spread):
-    """.074 and .12 of 500 before."""
     runs, found = 500, []
     for seed in range(runs):
         X, y = table(200, 3, 900 + seed)
