@@ -83,11 +83,9 @@ def test_what_learning_curves_say_is_still_missed_is_taken_off_where_no_second_l
     n_classes,
 ):
     plain = drawn(n_classes=n_classes)
-    curves = np.array([[0.02, 0.01], [0.03, 0.02], [0.4, 0.4]])
-    noise = np.array([0.0, 0.025, 0.0])
+    unlearned = np.array([[0.02, 0.01], [0.03, 0.025], [0.4, 0.4]])
     residuals = drawn(
-        n_classes=n_classes, second=(plain,) * 3, asked=(0, 1), learning_curves=curves,
-        model_noise=noise,
+        n_classes=n_classes, second=(plain,) * 3, asked=(0, 1), unlearned=unlearned,
     )  # fmt: skip
     y = plain.y_given_rest[:, :, None] if n_classes == 0 else of_all(plain.y_given_rest)
     f = plain.f_given_rest.reshape(80, 3, -1)

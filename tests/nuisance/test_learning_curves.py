@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from covaria.assessment import prepare
-from covaria.learners import Auto
+from covaria.learners import Auto, Boosting, Linear
+from covaria.nuisance.learning_curves import _unlearned
+from covaria.nuisance.plan import Choices
 from covaria.nuisance.regressions import fit_residuals
 
 
@@ -31,3 +33,20 @@ def test_few_clusters_are_no_obstacle_to_measuring_noise(n_clusters):
     )  # fmt: skip
     noise = fit_residuals(job.plan(0)).model_noise
     assert noise is None or np.isfinite(noise).all()
+
+
+def test_what_may_still_be_learned_is_what_halving_adds_and_for_lines_what_goes_beyond_noise():
+    plan = prepare(*line_and_wave(), check=False).plan(0)
+    line, curve = (((one, 1.0),) for one in (Linear(), Boosting(trees=100)))
+    choices = Choices([curve] * 5, [{0: line, 1: curve}] * 5, [{}] * 5, [{}] * 5)
+    noise, curves = np.array([[0.05, 0.01], [0.02, 0.04]]), np.array([[0.06, 0.03], [0.01, 0.2]])
+    found = _unlearned(replace(plan, choices=choices), noise, curves)
+    assert found == pytest.approx(np.array([[0.01, 0.03], [0.02, 0.2]]))
+    curves[0, 0] = 0.03  # less than the noise
+    assert _unlearned(replace(plan, choices=choices), noise, curves)[0, 0] == 0
+
+
+def line_and_wave():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    return X, X[:, 0] + np.sin(4 * X[:, 1]) + rng.normal(size=200)

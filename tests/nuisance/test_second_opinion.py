@@ -53,8 +53,7 @@ def test_what_is_not_confirmed_is_taken_off_the_mean(times, monkeypatch):
             )
             sd = np.sqrt(np.mean(residuals.x_given_rest[:, j] ** 2))
             sd *= np.sqrt(np.mean(residuals.y_given_rest[:, j] ** 2))
-            shares = np.fmax(residuals.learning_curves[j], residuals.model_noise[j])
-            missed = policy.still_missed * np.sqrt(shares.prod()) * sd
+            missed = policy.still_missed * np.sqrt(residuals.unlearned[j].prod()) * sd
             stands = 1 - min(1, missed / abs(first.mean()))
             if times > 1:
                 endless = second[0] + policy.endless * (second[0] - (second[1] + second[2]) / 2)

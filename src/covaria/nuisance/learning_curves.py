@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from covaria.nuisance.attenuation import attenuations, shortfalls
 from covaria.nuisance.halves import PRODUCT, fitted_once, halves_of
 from covaria.nuisance.outcomes import gather, is_sound
-from covaria.nuisance.plan import Plan
+from covaria.nuisance.plan import Blend, Plan, Task
 from covaria.nuisance.promising import promising
 from covaria.nuisance.residuals import Residuals
 from covaria.tables.arrays import of_all_classes, over
 
 Array = NDArray[np.float64]
+# Learners without a systematic part.
+UNBIASED = frozenset({"mean", "linear", "sparse"})
 
 
 def with_learning_curves(plan: Plan, residuals: Residuals) -> Residuals:
@@ -42,6 +44,7 @@ def with_learning_curves(plan: Plan, residuals: Residuals) -> Residuals:
         if len(plan.folds) > 1
         else None,
         learning_curves=curves,
+        unlearned=_unlearned(plan, noise, curves),
         attenuation=np.maximum(attenuations(raw, found, parts[0]), shortfalls(plan, raw)),
     )
 
@@ -68,6 +71,26 @@ def _learning_curves(
                 left = [array[need][rows][:, own].reshape(len(rows), -1) for array in arrays]
                 noise[j, at], curves[j, at] = _learning_curve(left, weights[rows])
     return noise, curves
+
+
+def _unlearned(plan: Plan, noise: Array, curves: Array) -> Array:
+    """Return the share of each regression's residuals that it may still learn.
+
+    Halving may show nothing by chance, so it is no less than the noise of the models. Where a line
+    serves, what halving adds is that noise, and only more than it tells of a bend.
+    """
+    found = np.fmax(curves, noise)
+    for at, need in enumerate(("x_given_rest", "y_given_rest")):
+        for j in np.flatnonzero(np.isfinite(curves[:, at])):
+            blends = [plan.blend(Task(need, k, int(j))) for k in range(len(plan.folds))]
+            if all(is_unbiased(blend) for blend in blends):
+                found[j, at] = max(0.0, curves[j, at] - noise[j, at])
+    return np.nan_to_num(found).clip(0, 1)
+
+
+def is_unbiased(blend: Blend) -> bool:
+    """Return whether errors of some learners are noise, which x_j's and y's do not share."""
+    return all(learner.name in UNBIASED for learner, _ in blend)
 
 
 def _least(noise: Array) -> Array:

@@ -37,9 +37,10 @@ class Residuals:
     `second` are those of a second learner (`nuisance/second_opinion.py`) on all training rows and
     on either half of them; features were `asked` about, and for some it `matched` the first.
     `model_noise` is the share of noise in the predictions of each feature's two regressions, where
-    that was measured, `learning_curves` the share of what is left of x_j, and of y, that more rows
-    would take away, and `attenuation` by how much the correlation of the two, and the coefficient
-    of the one on the other, are too small for that, (2, features);
+    that was measured, `learning_curves` the share of what is left of x_j, and of y, that halving
+    the rows added, `unlearned` the share that they may still learn, and `attenuation` by how much
+    the correlation of the two, and the coefficient of the one on the other, are too small for that,
+    (2, features);
     `widening` what taking means of levels off both costs their product, and `within` the levels of
     each feature for which that were those of one category. `by_learners` has what learners left
     before chosen columns were taken off (`nuisance/selected.py`).
@@ -60,6 +61,7 @@ class Residuals:
     model_noise: Array | None = None
     most_noise: Array | float = np.inf
     learning_curves: Array | None = None
+    unlearned: Array | None = None
     attenuation: Array | None = None
     widening: Array | None = None
     within: Mapping[int, Rows] = field(default_factory=dict)
@@ -197,7 +199,7 @@ class Residuals:
             first = self.weighted(products)
             size = np.outer(self._mean_square(x), self._mean_square(y)).sum()
             seen = np.sqrt(np.square(first.mean(axis=0)).sum() / max(size, TINY))
-            found[j] = min(1.0, self.unlearned[j] / max(seen, TINY))
+            found[j] = min(1.0, self.missed[j] / max(seen, TINY))
             if j in self.matched:
                 second = [self.weighted(parts(one, j)[2]) for one in self.second]
                 found[j] = max(found[j], unconfirmed(first, second))
@@ -207,13 +209,11 @@ class Residuals:
         return np.asarray(np.average(left**2, axis=0, weights=self.weights))
 
     @cached_property
-    def unlearned(self) -> Array:
+    def missed(self) -> Array:
         """Return the correlation that what both regressions still miss may make, per feature."""
-        if self.learning_curves is None:
+        if self.unlearned is None:
             return np.zeros(self.data.n_features)
-        noise = 0.0 if self.model_noise is None else self.model_noise[:, None]
-        shares = np.fmax(np.nan_to_num(self.learning_curves), noise).clip(0, 1)
-        return np.asarray(POLICY.still_missed * np.sqrt(shares.prod(axis=1)))
+        return np.asarray(POLICY.still_missed * np.sqrt(self.unlearned.prod(axis=1)))
 
     def products_of(self, j: int) -> Array:
         """Return what GCM averages: a column for each pair of a feature's columns and classes."""

@@ -5,8 +5,9 @@ residuals do not average 0, though x_j is useless. So a feature that would be si
 stand against two doubts.
 
 What the chosen learners have still to learn their learning curves tell: of x_j's residuals what
-halving the rows added is a share g, of y's a share h, no less than the noise of their models. What
-both still miss may have a correlation of about √(gh), which is taken off.
+halving the rows added is a share g, of y's a share h, no less than the noise of their models (of a
+line, what is beyond it). What both still miss may have a correlation of about √(gh), which is taken
+off.
 
 A learner that cannot bend as the function does shows nothing there: it errs as much with half the
 rows. So x_j, and y without it, are regressed once more by forests, which can learn any function, if
@@ -32,7 +33,8 @@ from covaria.learners import Mean
 from covaria.learners.estimators.binned_forest import BINS, Bins, binned, forest_predictions
 from covaria.nuisance.directions import directions
 from covaria.nuisance.halves import PRODUCT, halves_of
-from covaria.nuisance.plan import Blend, Plan, Task
+from covaria.nuisance.learning_curves import is_unbiased
+from covaria.nuisance.plan import Plan, Task
 from covaria.nuisance.policy import POLICY
 from covaria.nuisance.promising import promising
 from covaria.nuisance.residuals import Residuals, row_parts
@@ -42,8 +44,6 @@ from covaria.randomness import stream
 from covaria.tables.arrays import Rows, over
 
 Array = NDArray[np.float64]
-# Learners without a systematic part: their errors are noise, and x_j's and y's have none in common.
-UNBIASED = frozenset({"mean", "linear", "sparse"})
 TREES, LEAF = 20, 8.0
 # Of more training rows a tree sees so many, of halves half as many.
 MOST_ROWS = 10_000
@@ -79,14 +79,10 @@ def _is_plain(plan: Plan, j: int) -> bool:
     """Return whether lines serve both regressions of a feature, or the mean one, in all folds."""
     for k in range(len(plan.folds)):
         x, y = (plan.blend(Task(need, k, j)) for need in ("x_given_rest", "y_given_rest"))
-        is_line = _is_unbiased(x) and _is_unbiased(y)
+        is_line = is_unbiased(x) and is_unbiased(y)
         if not is_line and Mean.name not in {learner.name for learner, _ in (*x, *y)}:
             return False
     return True
-
-
-def _is_unbiased(blend: Blend) -> bool:
-    return all(learner.name in UNBIASED for learner, _ in blend)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ def merged(parts: Sequence[Residuals], data: Dataset) -> Residuals:
     second = [one.second for one in parts]
     noise = [one.model_noise for one in parts if one.model_noise is not None]
     curves = [one.learning_curves for one in parts if one.learning_curves is not None]
+    unlearned = [one.unlearned for one in parts if one.unlearned is not None]
     widening = [one.widening for one in parts if one.widening is not None]
     return replace(
         first,
@@ -48,6 +49,7 @@ def merged(parts: Sequence[Residuals], data: Dataset) -> Residuals:
         seconds={need: sum(one.seconds[need] for one in parts) for need in first.seconds},
         model_noise=np.max(noise, axis=0) if noise else None,
         learning_curves=np.fmax.reduce(curves) if curves else None,
+        unlearned=np.max(unlearned, axis=0) if unlearned else None,
         widening=np.max(widening, axis=0) if widening else None,
         second=tuple(merged(own, data) for own in zip(*second, strict=True)) if all(second) else (),
         asked=tuple(sorted({j for one in parts for j in one.asked})) if all(second) else (),
