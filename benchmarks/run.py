@@ -38,7 +38,7 @@ from sklearn.linear_model import LinearRegression
 import covaria
 from covaria.assessment import prepare
 from covaria.nuisance.fit import engine_for
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 
 warnings.filterwarnings("ignore")
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ import covaria
 from covaria import assess
 from covaria.assessment import prepare
 from covaria.methods.pcm import pcm
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 from covaria.tables.arrays import of_all_classes
 
 N = 180
@@ -38,7 +38,7 @@ def test_renaming_classes_changes_no_p_value(learner, splits):
     first, *others = each_naming(*table(), learner=learner, methods=METHODS, splits=splits)
     for other in others:
         assert_allclose(other.table["p_value"], first.table["p_value"], atol=1e-8)
-        assert_allclose(other.quality["leftover_p"], first.quality["leftover_p"], atol=1e-8)
+        assert_allclose(other.quality["residual_r2_p"], first.quality["residual_r2_p"], atol=1e-8)
 
 
 def test_renaming_classes_changes_no_pairs_of_signs_either():

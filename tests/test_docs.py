@@ -192,3 +192,15 @@ def test_the_reference_has_the_parameters_one_by_one(thing):
     # Sentences may follow the entries; an entry is one word.
     entries = [entry for entry in entries if " " not in entry or "," in entry.split(" ")[0]]
     assert sorted(entries) == sorted(expected)
+
+
+def test_tests_that_pages_name_exist():
+    written = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").glob("**/*.py")}
+    known = set(re.findall(r"def (test_\w+)", "\n".join(written.values())))
+    known |= {path.stem for path in written}
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for path in re.findall(r"`(tests/[\w/]+\.py)", text):
+            assert (ROOT / path).exists(), f"{page.name} names {path}"
+        named = set(re.findall(r"`(test_\w+)`", text))
+        assert named <= known, f"{page.name}: {sorted(named - known)}"

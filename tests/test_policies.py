@@ -71,7 +71,9 @@ def test_evidence_names_pages_and_tests_that_are_there(policy):
 
 def test_the_page_of_warnings_names_the_thresholds_there_are():
     quality, page = QualityPolicy(), (REPOSITORY / "docs" / "auto.md").read_text(encoding="utf-8")
-    assert f"`leftover` ≥ {quality.poor:.0%} with p < {quality.sure:.2f}".replace("0.", ".") in page
+    assert (
+        f"`residual_r2` ≥ {quality.poor:.0%} with p < {quality.sure:.2f}".replace("0.", ".") in page
+    )
     assert f"`bias`\\| ≥ {quality.shifted:.2f}".replace("0.", ".") in page
     assert (
         f"`learning_curve_gap` ≥ {quality.gap:.0%}, `fold_ratio` ≥ {quality.ratio:.0f} or "

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 
 from covaria import assess
 from covaria.assessment import prepare
-from covaria.diagnostics.residual_checks import leftover
+from covaria.diagnostics.residual_checks import check_residuals
 from covaria.methods.standing_in import _worth
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 
 N = 200
 # What copies, which are clusters, have otherwise: G/(G − 1), and Student's t.
@@ -111,10 +111,10 @@ def test_what_is_left_undone_is_looked_for_by_weights():
         return result.quality.set_index(["regression", "feature"]).loc[("x given rest", "x")]
 
     plain, weighted = found(None), found(np.where(counts, 1.0, 1e-6))
-    assert plain["leftover_p"] < 1e-6
-    assert plain["alarm"]
-    assert weighted["leftover_p"] > 0.01
-    assert not weighted["alarm"]
+    assert plain["residual_r2_p"] < 1e-6
+    assert plain["warning"]
+    assert weighted["residual_r2_p"] > 0.01
+    assert not weighted["warning"]
 
 
 def test_what_is_left_undone_is_no_surer_for_rows_entered_twice():
@@ -122,7 +122,7 @@ def test_what_is_left_undone_is_no_surer_for_rows_entered_twice():
     folded = folds(5)
     again, y_again, _, parts = repeated(X, y, np.full(N, 2), folded)
     once, twice = (
-        leftover(job.plan(0), fit_residuals(job.plan(0)))
+        check_residuals(job.plan(0), fit_residuals(job.plan(0)))
         for job in (
             prepare(X, y, learner="linear", methods="gcm", splits=folded),
             prepare(again, y_again, learner="linear", methods="gcm", splits=parts),

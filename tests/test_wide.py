@@ -32,7 +32,7 @@ def of_one(X, y, seed, methods=("gcm",), check=False, **options):
     result = replace(job, data=replace(job.data, features=features)).run()
     table = result.table[result.table["feature"] == "x0"]
     quality = result.quality[result.quality["regression"] == "x given rest"]
-    return dict(zip(table["method"], table["p_value"], strict=True)), any(quality["alarm"] != "")
+    return dict(zip(table["method"], table["p_value"], strict=True)), any(quality["warning"] != "")
 
 
 def rejected(draw, n_runs, **options):
@@ -216,7 +216,7 @@ def test_auto_takes_chosen_columns_off_only_where_columns_outnumber_rows(splits,
         asked.append((data.X.shape, len(np.unique(fold))))
         return found, np.full(data.n_features, np.inf)
 
-    monkeypatch.setattr("covaria.nuisance.residuals.less_selected", seen)
+    monkeypatch.setattr("covaria.nuisance.selected.less_selected", seen)
     for n_columns in (60, 61):
         X, y = shared_by(2)(60, n_columns, np.random.default_rng(0))
         of_one(X, y, 0, splits=splits)

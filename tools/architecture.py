@@ -24,7 +24,7 @@ it returned, and `result.cost` lists the models and seconds of each. All paths o
 | prepare | `prepare` in `assessment/front.py` | a `Job` (`assessment/pipeline.py`): the checked table, the learner, the methods and the options |
 | plan | `Job.plan`, inherited from `Request` in `assessment/request.py`; `nuisance/plan.py` | a `Plan`: which regressions are fitted on which folds; nothing is fitted yet |
 | choose learners | `nuisance/auto`, called inside `fit_residuals` | with `learner="auto"`, the learner of each regression in each fold |
-| fit | `fit_all` in `nuisance/several.py`, which calls `fit_residuals` in `nuisance/residuals.py` for each target; `nuisance/fit.py`, `nuisance/engines` | `Residuals`: each regression is fitted once and shared by all methods |
+| fit | `fit_all` in `nuisance/several.py`, which calls `fit_residuals` in `nuisance/regressions.py` for each target; `nuisance/fit.py`, `nuisance/engines` | `Residuals`: each regression is fitted once and shared by all methods |
 | diagnose | `diagnostics/` | what the regressions missed, and how far that can shift a test |
 | test | `methods/`, `inference/tests.py` | scores, one array for each method, and from them estimate, standard error, p-value and interval |
 | conclude | `results/conclusion.py` | one frozen `Result`: table, findings, quality, cost and settings |
@@ -57,7 +57,7 @@ read `METHODS`.
 (both in `assessment/pipeline.py`), which does this:
 
 1. methods without a p-value, such as the lasso, select their features (`select_without_test` in `results/choices.py`);
-2. trees are fitted to the residuals, to see whether the regressions missed something (`leftover` in
+2. trees are fitted to the residuals, to see whether the regressions missed something (`residual_r2` in
    `diagnostics/residual_checks.py`);
 3. `conclude` in `results/conclusion.py` computes the scores of each test (`score`: the method's function, and
    `methods/few_rows.py` where only a few rows contribute), from them estimate, error, p-value and interval (`mean_test`), and

@@ -73,7 +73,7 @@ def measure_one(design: Design, learner: str, run: int) -> list[Line]:
     counted = names[:1] if design.only_first else names
     is_useful = useful[: len(counted)]
     p_values = result.table.pivot(index="feature", columns="method", values="p_value")
-    alarms = result.quality.groupby("feature")["alarm"].agg(any)
+    alarms = result.quality.groupby("feature")["warning"].agg(any)
     has_alarm = alarms.reindex(counted, fill_value=False).to_numpy(bool)
     lines = []
     for method in METHODS:
@@ -252,6 +252,9 @@ theirs but drawn anew from their formulas. *warned* is how many false findings o
 alarm in `result.quality`, *alarmed* the share of all counted features that have one.
 """
 
+# Behind it stands what the tables show, in words.
+BY_HAND = "<!-- tools/yardsticks.py writes above -->"
+
 PARTS = {
     "chamma": """
 ## Ten blocks of five
@@ -279,6 +282,12 @@ feature. A design is a null or an alternative, so one of the two rates is a dash
 }
 
 
+def by_hand() -> str:
+    """Return what somebody wrote at the end of the page, which stays."""
+    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    return text[text.index(BY_HAND) :].rstrip() if BY_HAND in text else BY_HAND
+
+
 def write_page() -> None:
     """Write the page from the store."""
     lines = stored()
@@ -291,6 +300,7 @@ def write_page() -> None:
             "",
             *choices(source),
         ]
+    parts += ["", by_hand()]
     PAGE.write_text("\n".join(parts) + "\n", encoding="utf-8")
 
 

@@ -24,7 +24,8 @@ from covaria.efficiencies import (
 from covaria.errors import InputError, MissingExtra
 from covaria.learners import Prefit
 from covaria.methods import METHODS
-from covaria.nuisance.residuals import Residuals, fit_residuals
+from covaria.nuisance.regressions import fit_residuals
+from covaria.nuisance.residuals import Residuals
 from covaria.report import write_report
 from covaria.results.drawing import drawn_by
 from covaria.results.equivalence import negligible

@@ -10,7 +10,7 @@ from sklearn.model_selection import TimeSeriesSplit
 from covaria import assess
 from covaria.assessment import prepare
 from covaria.diagnostics.centring import POLICY, Centring, _lesser, _with_pairs, centring
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 from covaria.report.alerts import _unseen
 from covaria.results.cautions import against_gcm
 
@@ -47,7 +47,7 @@ def test_a_quantile_in_both_regressions_rejects_nulls_and_is_told():
     assert "Both regressions miss the mean for 'x0', 'x1', 'x2', 'x3'" in result.alerts[1]
     assert "these p-values mean nothing" in result.alerts[1]
     assert (result.quality["kind"] == "not_a_mean").all()
-    assert result.quality["alarm"].str.startswith("The learner does not predict the mean").all()
+    assert result.quality["warning"].str.startswith("The learner does not predict the mean").all()
 
 
 def test_the_shift_of_gcm_is_the_product_of_both_means():

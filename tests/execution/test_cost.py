@@ -90,7 +90,7 @@ def test_stability_and_refit_run_no_diagnostics(monkeypatch):
     def never(*_):
         raise AssertionError("nobody sees this")
 
-    monkeypatch.setattr(pipeline, "leftover", never)
+    monkeypatch.setattr(pipeline, "check_residuals", never)
     covaria.stability(X, y, method="gcm", learner="linear")
     covaria.refit(X, y, methods="gcm", learners="linear")
     covaria.Selector(learner="linear").fit(X, y)

@@ -13,7 +13,7 @@ from covaria.methods import get_methods
 from covaria.nuisance.engines import plain
 from covaria.nuisance.engines.lazy import lazy_predictions
 from covaria.nuisance.plan import Lazy, Task
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 from neighbours import neighbours
 
 pytest.importorskip("torch")

@@ -7,7 +7,7 @@ from scipy.stats import norm
 from covaria import InputError, assess
 from covaria.assessment import prepare
 from covaria.inference.tests import either_p
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 
 
 def with_even_effect(n_rows=300, seed=0):

@@ -7,7 +7,7 @@ from scipy.stats import chi2
 from covaria import assess
 from covaria.assessment import prepare
 from covaria.methods.weighted import _signs
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 
 
 def by_sign(n_rows=400, seed=0):

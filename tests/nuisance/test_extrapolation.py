@@ -17,9 +17,10 @@ from covaria.nuisance.extrapolation import (
     halves_of,
 )
 from covaria.nuisance.fit import by_task, run_plan
+from covaria.nuisance.outcomes import gather
 from covaria.nuisance.plan import Choices
 from covaria.nuisance.policy import POLICY
-from covaria.nuisance.residuals import fit_residuals, gather
+from covaria.nuisance.regressions import fit_residuals
 
 
 def waves(n_rows=300, seed=0):

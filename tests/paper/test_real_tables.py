@@ -114,10 +114,10 @@ def test_orderings_compare_the_methods_draw_by_draw(some):
     assert row["gcm_better"] == pytest.approx((gap > 0).mean())
     assert row["same"] == pytest.approx((gap == 0).mean())
     assert row["all_features"] == pytest.approx(means[EVERYTHING].mean())
-    wavering = some.draws.pivot(index="seed", columns="method", values="wavering")
-    steadier = wavering["loco"] - wavering["gcm"]
+    unstable = some.draws.pivot(index="seed", columns="method", values="unstable")
+    steadier = unstable["loco"] - unstable["gcm"]
     assert (row["steadier"], row["steadier_sd"]) == pytest.approx((steadier.mean(), steadier.std()))
-    rates = some.frequencies.groupby("method")["wavering"].sum()
+    rates = some.frequencies.groupby("method")["unstable"].sum()
     assert row["loco_wavering"] == pytest.approx(rates["loco"])
 
 

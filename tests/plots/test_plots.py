@@ -106,7 +106,7 @@ def test_p_values_show_every_test_and_the_level(result):
     assert left > right  # clearer to the right
 
 
-def test_leftovers_are_drawn_as_they_are(result):
+def test_residuals_are_drawn_as_they_are(result):
     line = plots.residuals(result, "x1").get_lines()[0]
     assert list(line.get_xdata()) == list(result.residuals["x_given_rest"][:, 1])
     assert list(line.get_ydata()) == list(result.residuals["y_given_rest"][:, 1])

@@ -45,7 +45,7 @@ def hostile_result(hostile_table):
         "splits": HOSTILE[2],
         "engine": HOSTILE[3],
     }
-    quality = result.quality.assign(learner=HOSTILE[10], alarm=HOSTILE[18])
+    quality = result.quality.assign(learner=HOSTILE[10], warning=HOSTILE[18])
     return replace(
         result,
         table=table,

@@ -105,11 +105,11 @@ def test_the_verdict_method_comes_first(result):
 
 
 def test_quality_may_have_any_columns(result):
-    quality = result.quality.assign(leftover=0.25, alarm="")
-    quality.loc[quality.index[1], "alarm"] = "the learner misses something"
+    quality = result.quality.assign(residual_r2=0.25, warning="")
+    quality.loc[quality.index[1], "warning"] = "the learner misses something"
     shown = page_of(replace(result, quality=quality))
     assert "the learner misses something" in shown
-    assert "leftover 0.25" in shown
+    assert "residual r2 0.25" in shown
     assert page_of(replace(result, quality=quality.iloc[:0]))
 
 
@@ -211,7 +211,7 @@ def test_a_plain_table_raises_no_alarm():
 # --- panels -------------------------------------------------------------------------------------
 
 
-def test_leftovers_of_a_feature_are_those_of_the_result(result):
+def test_residuals_of_a_feature_are_those_of_the_result(result):
     at = result.features.index("area")
     left = residual_pair(result, at)
     column = result.about["columns"][at][0]
@@ -244,7 +244,7 @@ def test_without_folds_there_is_nothing_fold_by_fold(splits, table):
     assert "Fold by fold" not in page_of(result)
 
 
-def test_many_classes_and_missing_leftovers_have_a_page(table):
+def test_many_classes_and_missing_residuals_have_a_page(table):
     classes = assess(table.drop(columns="price"), "town", learner="linear")
     assert "class " in residual_pair(classes, 0).y_label
     assert "<path" in page_of(classes)

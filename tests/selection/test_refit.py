@@ -133,13 +133,13 @@ def test_our_mode_is_cross_fitted_and_corrected(table):
     assert 0 < np.mean(chosen) < 1
 
 
-def test_a_draw_tells_what_wavers_and_a_star_marks_what_is_stable_in_most(table):
+def test_a_draw_tells_what_is_unstable_and_a_star_marks_what_is_stable_in_most(table):
     found = refit(*table, learners="linear", methods="gcm", paper=True, seeds=3)
     for seed in range(3):
         one = refit(*table, learners="linear", methods="gcm", paper=True, seed=seed)
-        wavering = one.frequencies["frequency"].between(0.01, 0.99).sum()
+        unstable = one.frequencies["frequency"].between(0.01, 0.99).sum()
         drawn = found.draws[(found.draws["seed"] == seed) & (found.draws["method"] == "gcm")]
-        assert drawn["wavering"].item() == wavering
+        assert drawn["unstable"].item() == unstable
         assert drawn["error"].item() == pytest.approx(one.table["error"][0])
     assert found.draws.groupby("method")["error"].mean()["gcm"] == found.table["error"][0]
     starred = [line.split()[0] for line in str(found).splitlines() if line.endswith("*")]
@@ -341,8 +341,8 @@ def test_a_feature_wavers_where_some_parts_select_it_and_others_do_not(table):
     between = (own["frequency"] > 0) & (own["frequency"] < 1)
     assert between.any()
     assert not between.all()
-    assert (own["wavering"] > 0).tolist() == between.tolist()
-    counted = found.draws.loc[found.draws["method"] == "gcm", "wavering"].tolist()
+    assert (own["unstable"] > 0).tolist() == between.tolist()
+    counted = found.draws.loc[found.draws["method"] == "gcm", "unstable"].tolist()
     assert counted == [between.sum()]
 
 
@@ -471,15 +471,15 @@ def test_what_was_found_comes_back_from_its_description(table):
     assert str(again).endswith("\n! Look twice.")
 
 
-def test_all_features_are_selected_as_such_and_never_waver(table):
+def test_all_features_are_selected_as_such_and_none_is_unstable(table):
     found = refit(*table, learners="linear", methods="gcm", paper=True)
     chosen = stability(*table, learner="linear", methods="gcm", paper=True).chosen["gcm"]
     by_method = dict(list(found.errors.groupby("method")))
     assert by_method["gcm"]["selected"].tolist() == chosen.sum(axis=1).tolist()
     assert by_method[EVERYTHING]["selected"].tolist() == [5] * 5
     draws = found.draws.set_index("method")
-    assert draws.loc[EVERYTHING, "wavering"] == 0
-    assert draws.loc["gcm", "wavering"] == 5 - sum(chosen.mean(axis=0) % 1 == 0)
+    assert draws.loc[EVERYTHING, "unstable"] == 0
+    assert draws.loc["gcm", "unstable"] == 5 - sum(chosen.mean(axis=0) % 1 == 0)
     assert draws.loc["gcm", "selected"] == pytest.approx(chosen.sum() / 5)
 
 
@@ -516,3 +516,15 @@ def test_all_features_are_needed_and_splits_must_be_drawn_anew(table):
     fold = [(np.arange(60), np.arange(60, 90))]
     with pytest.raises(InputError, match="splits"):
         refit(*table, learner="linear", methods="gcm", splits=fold)
+
+
+def test_what_is_unstable_was_called_wavering_and_is_read_so(table):
+    found = refit(*table, learners="linear", methods="gcm", paper=True)
+    stored = json.loads(json.dumps(found.to_dict()))
+    for name in ("draws", "frequencies"):
+        for row in stored[name]:
+            row["wavering"] = row.pop("unstable")
+    for again in (found, Refit.from_dict(stored)):
+        for frame in (again.draws, again.frequencies):
+            with pytest.warns(DeprecationWarning, match="now called 'unstable'"):
+                assert frame["wavering"].tolist() == frame["unstable"].tolist()

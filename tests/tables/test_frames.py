@@ -26,7 +26,7 @@ from covaria.assessment import prepare
 from covaria.errors import InputError
 from covaria.learners import Auto, Estimator
 from covaria.learners.estimators.columns import NothingLeft, named, tell_what_is_left, wants_frames
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 from covaria.tables.dataset import Dataset
 from covaria.tables.frames import _usual
 

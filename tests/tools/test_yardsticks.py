@@ -276,6 +276,16 @@ def test_a_page_of_an_empty_store_has_all_sources_and_what_was_chosen(places):
     assert text.count("Chosen: ") == len(functions)
 
 
+def test_what_was_written_behind_the_tables_stays(places):
+    _, page = places
+    yardsticks.main(["--page"])
+    page.write_text(page.read_text(encoding="utf-8") + "\n## What stands out\n\nA loss.\n", "utf-8")
+    text = page.read_text(encoding="utf-8")
+    yardsticks.main(["--page"])
+    assert page.read_text(encoding="utf-8") == text
+    assert text.endswith("-->\n\n## What stands out\n\nA loss.\n")
+
+
 def test_an_unknown_design_is_named(places):
     with pytest.raises(SystemExit, match="nonsense"):
         yardsticks.main(["--only", "nonsense"])

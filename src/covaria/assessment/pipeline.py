@@ -10,7 +10,7 @@ from covaria.assessment.asked import methods_of
 from covaria.assessment.refusals import check
 from covaria.assessment.request import Request
 from covaria.assessment.sets import Sets, may_ask
-from covaria.diagnostics.residual_checks import leftover
+from covaria.diagnostics.residual_checks import check_residuals
 from covaria.errors import InputError
 from covaria.execution.cost import Ledger
 from covaria.execution.executors import Executor
@@ -19,7 +19,8 @@ from covaria.execution.progress import watched
 from covaria.execution.threads import one_thread
 from covaria.learners import Auto, Estimator
 from covaria.nuisance.plan import Plan, Progress
-from covaria.nuisance.residuals import Residuals, fit_residuals
+from covaria.nuisance.regressions import fit_residuals
+from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.several import fit_all
 from covaria.nuisance.splits import make_splits
 from covaria.options.checks import reporter
@@ -92,7 +93,7 @@ class Job(Request):
                 chosen = self._chosen(ledger)
             with ledger.stage("diagnose"):
                 checked = self.options.check and not self.options.in_sample
-                left = leftover(plan, fitted[0]) if checked else None
+                left = check_residuals(plan, fitted[0]) if checked else None
             with ledger.stage("test and conclude"):
                 result = conclude(fitted, self.learner, self.methods, self.options, chosen, left)
                 if self.options.margin is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.diagnostics.centring import Centring, centring
-from covaria.diagnostics.residual_checks import LIKENESS, Leftover
+from covaria.diagnostics.residual_checks import LIKENESS, ResidualCheck
 from covaria.errors import short
 from covaria.inference.tests import column_blocks
 from covaria.learners import Learner
@@ -25,10 +25,10 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 COLUMNS = [
     "regression", "feature", "learner", "r2",
-    "leftover", "leftover_p", "bias", "learning_curve_gap", "fold_ratio", "outlier_share",
-    "mean_shift", "kind", "alarm",
+    "residual_r2", "residual_r2_p", "bias", "learning_curve_gap", "fold_ratio", "outlier_share",
+    "mean_shift", "kind", "warning",
 ]  # fmt: skip
-ALARMS = "docs/validity.md#are-the-warnings-right: cells that fail warn, cells that hold seldom do"
+SET_BY = "docs/validity.md#are-the-warnings-right: cells that fail warn, cells that hold seldom do"
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,16 @@ class QualityPolicy(Policy):
     determined         R² from the other features, above which little is left to test
     """
 
-    poor: float = threshold(0.03, ALARMS)
-    sure: float = threshold(0.01, ALARMS)
-    shifted: float = threshold(0.75, ALARMS)
-    suspect: float = threshold(0.1, ALARMS)
-    gap: float = threshold(0.3, ALARMS)
-    ratio: float = threshold(3.0, ALARMS)
-    outliers: float = threshold(0.15, ALARMS)
+    poor: float = threshold(0.03, SET_BY)
+    sure: float = threshold(0.01, SET_BY)
+    shifted: float = threshold(0.75, SET_BY)
+    suspect: float = threshold(0.1, SET_BY)
+    gap: float = threshold(0.3, SET_BY)
+    ratio: float = threshold(3.0, SET_BY)
+    outliers: float = threshold(0.15, SET_BY)
     far: float = threshold(10.0, "formula: 6.7 standard deviations of normal residuals")
     outermost: float = threshold(0.01, "convention: a hundredth at either end")
-    in_common: float = threshold(2.5, ALARMS)
+    in_common: float = threshold(2.5, SET_BY)
     fewest: int = threshold(20, "judgement, not measured: medians of fewer rows are noise")
     determined: float = threshold(0.98, "formula: standard errors 7 times as wide, 1/√(1 − R²)")
 
@@ -66,7 +66,7 @@ POORLY, TAKEN, NOT_A_MEAN = "poor_regression", "determined", "not_a_mean"
 
 
 def quality_table(
-    fitted: Sequence[Residuals], learner: Learner, left: Leftover | None
+    fitted: Sequence[Residuals], learner: Learner, left: ResidualCheck | None
 ) -> pd.DataFrame:
     """Return a row for every regression: who fitted it, how well, and what to beware of."""
     from covaria.diagnostics.table import Quality
@@ -81,29 +81,29 @@ def quality_table(
             "feature": feature,
             "learner": _learner_of(fitted[0], regression, j, learner),
             "r2": r2,
-            "leftover": np.nan,
-            "leftover_p": np.nan,
+            "residual_r2": np.nan,
+            "residual_r2_p": np.nan,
             "bias": np.nan,
             "learning_curve_gap": np.nan,
             "fold_ratio": np.nan,
             "outlier_share": np.nan,
             "mean_shift": np.nan,
             "kind": "",
-            "alarm": "",
+            "warning": "",
         }
         if left is not None and j >= 0:
             of_x = regression == "x given rest"
-            row["leftover"] = float((left.x if of_x else left.y)[j])
-            row["leftover_p"] = float((left.x_p if of_x else left.y_p)[j])
+            row["residual_r2"] = float((left.x if of_x else left.y)[j])
+            row["residual_r2_p"] = float((left.x_p if of_x else left.y_p)[j])
             row["bias"] = float(left.bias[j])
         if regression == "x given rest":
             row["learning_curve_gap"] = learning_curve_gap(fitted[0], j)
             row["fold_ratio"], row["outlier_share"] = spreads[:, j].tolist()
-            row["kind"], row["alarm"] = _warning(row, fitted[0], left, j)
+            row["kind"], row["warning"] = _warning(row, fitted[0], left, j)
         mean = centred.get((regression.replace(" ", "_"), j), Centring())
         row["mean_shift"] = mean.off
         if mean.is_off:
-            row["kind"], row["alarm"] = NOT_A_MEAN, _off_alarm(row, fitted[0].data.target)
+            row["kind"], row["warning"] = NOT_A_MEAN, _off_warning(row, fitted[0].data.target)
         rows.append(row)
     return Quality(rows, columns=COLUMNS)
 
@@ -117,7 +117,7 @@ def learning_curve_gap(residuals: Residuals, j: int, *, of_y: bool = False) -> f
     return np.nan if curves is None else float(curves[j, int(of_y)])
 
 
-def missed_in_common(residuals: Residuals, left: Leftover, j: int) -> float:
+def missed_in_common(residuals: Residuals, left: ResidualCheck, j: int) -> float:
     """Return how far PCM could be off, in standard errors: what both its regressions leave undone.
 
     With shares s and t of both residuals still to be learned, their product is off by √(st) of
@@ -234,7 +234,7 @@ def _widest_column(residuals: Residuals, j: int) -> int:
 
 
 def _warning(
-    row: dict[str, Any], residuals: Residuals, left: Leftover | None, j: int
+    row: dict[str, Any], residuals: Residuals, left: ResidualCheck | None, j: int
 ) -> tuple[str, str]:
     """Return what to beware of in a feature's tests, as a kind and a sentence, or nothing."""
     name, r2 = f"'{short(row['feature'])}'", row["r2"]
@@ -266,7 +266,7 @@ def _warning(
     return "", ""
 
 
-def _off_alarm(row: dict[str, Any], target: str) -> str:
+def _off_warning(row: dict[str, Any], target: str) -> str:
     """Return that a learner misses the mean, and of what."""
     name = row["feature"] if row["regression"] == "x given rest" else target
     return (

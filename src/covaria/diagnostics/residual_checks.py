@@ -68,7 +68,7 @@ LIKENESS = LikenessPolicy()
 
 
 @dataclass(frozen=True)
-class Leftover:
+class ResidualCheck:
     """What the other features still explain of residuals: a share and a p-value for x_j and y.
 
     `bias` is what that does to GCM, in standard errors, and `bias_p` the p-value of there being
@@ -85,7 +85,7 @@ class Leftover:
     f_p: Array | None = None
 
 
-def leftover(plan: Plan, residuals: Residuals) -> Leftover | None:
+def check_residuals(plan: Plan, residuals: Residuals) -> ResidualCheck | None:
     """Return what the others still explain of the residuals; None where GCM was not asked for."""
     rows = residuals.rows
     if not residuals.arrays.keys() >= PRODUCT or len(rows) < 2 * N_FOLDS * TREES.min_node:
@@ -158,7 +158,7 @@ def _one_column_each(residuals: Residuals, counted: Counted) -> tuple[Array, Arr
 
 def _folds(plan: Plan, rows: Rows) -> list[Fold]:
     """Return the folds of a search, as places among the rows; clusters stay together."""
-    rng = stream(plan.seed, "leftover", plan.repeat)
+    rng = stream(plan.seed, "leftover", plan.repeat)  # the name sets the draw: it stays
     part = in_parts(rows, plan.data.clusters, N_FOLDS, rng)
     there = [k for k in range(N_FOLDS) if (part == k).any()]
     return [(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in there]
@@ -207,7 +207,7 @@ def _seen(
     x: Array,
     y: Array,
     most_rows: int,
-) -> Leftover:
+) -> ResidualCheck:
     """Return what a look still explains, of some of the rows where they are many."""
     every = -(-len(rows) // most_rows)
     x, y, some, counted = x[::every], y[::every], rows[::every], counted.every(every)
@@ -276,9 +276,9 @@ def _by_curves(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Ar
 
 
 def _with_likeness(
-    left: Leftover, plan: Plan, rows: Rows, products: Array, by_learners: Array
-) -> Leftover:
-    """Return the leftovers with the bias seen in rows that are alike, where that is surer.
+    left: ResidualCheck, plan: Plan, rows: Rows, products: Array, by_learners: Array
+) -> ResidualCheck:
+    """Return the check with the bias seen in rows that are alike, where that is surer.
 
     Where many columns do a little each, none can be learned, but together they show: rows that are
     alike in the other features are then alike in x and in y, and x of one in y of the other
@@ -356,7 +356,7 @@ def _curves(Z: Array, w: Array) -> tuple[Array, Array]:
 # --- what they saw ------------------------------------------------------------------------------
 
 
-def _compared(counted: Counted, x: Array, y: Array, eta: Array, delta: Array) -> Leftover:
+def _compared(counted: Counted, x: Array, y: Array, eta: Array, delta: Array) -> ResidualCheck:
     """Return the shares that predictions explain of what is left of x and y, and the bias."""
     eta, delta = _not_overstated(counted, x, eta), _not_overstated(counted, y, delta)
     products, mended = x * y, (x - eta) * (y - delta)
@@ -364,7 +364,7 @@ def _compared(counted: Counted, x: Array, y: Array, eta: Array, delta: Array) ->
     shift = counted.mean(products - mended)
     bias = np.divide(shift, error, out=np.zeros_like(error), where=error > 0)
     shares = (*_share(counted, x, eta), *_share(counted, y, delta))
-    return Leftover(*shares, bias, np.ones_like(bias))
+    return ResidualCheck(*shares, bias, np.ones_like(bias))
 
 
 def _not_overstated(counted: Counted, left: Array, found: Array) -> Array:
@@ -385,8 +385,8 @@ def _share(counted: Counted, left: Array, explained: Array) -> tuple[Array, Arra
     return np.maximum(share, 0.0), normal_p(ratio, "greater")
 
 
-def _most_of_x(found: Sequence[Leftover]) -> Leftover:
-    """Return, for each feature, what explains most of its leftovers; each look adds to p."""
+def _most_of_x(found: Sequence[ResidualCheck]) -> ResidualCheck:
+    """Return, for each feature, what explains most of its residuals; each look adds to p."""
     best = np.argmax([one.x for one in found], axis=0)
     picked = {}
     for name in ("x", "x_p", "y", "y_p", "bias", "bias_p"):
@@ -394,4 +394,4 @@ def _most_of_x(found: Sequence[Leftover]) -> Leftover:
         picked[name] = values[best, np.arange(len(best))]
     for name in ("x_p", "y_p"):
         picked[name] = np.minimum(1.0, len(found) * picked[name])
-    return Leftover(**picked)
+    return ResidualCheck(**picked)

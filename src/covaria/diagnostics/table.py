@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from collections.abc import Mapping
+from typing import ClassVar
 
-import pandas as pd
-
-# Names of version 0.1, accepted for one version more.
-RENAMED = {
-    "unsettled": "learning_curve_gap",
-    "uneven": "fold_ratio",
-    "stray": "outlier_share",
-    "off": "mean_shift",
-}
+from covaria.tables.renamed import Renamed
 
 
-class Quality(pd.DataFrame):
+class Quality(Renamed):
     """A row for every regression."""
 
-    @property
-    def _constructor(self) -> type[Quality]:
-        return Quality
-
-    def __getitem__(self, key: object) -> Any:
-        if isinstance(key, str) and key in RENAMED and key not in self.columns:
-            warnings.warn(
-                f"The column '{key}' is now called '{RENAMED[key]}'.",
-                DeprecationWarning,
-                stacklevel=2,
-            )
-            key = RENAMED[key]
-        return super().__getitem__(key)
+    old_names: ClassVar[Mapping[str, str]] = {
+        "unsettled": "learning_curve_gap",
+        "uneven": "fold_ratio",
+        "stray": "outlier_share",
+        "off": "mean_shift",
+        "leftover": "residual_r2",
+        "leftover_p": "residual_r2_p",
+        "alarm": "warning",
+    }

@@ -17,13 +17,87 @@ both, where it errs no more than chance allows, says what the correlation would 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.learners import Linear
+from covaria.nuisance.extrapolation import PRODUCT
+from covaria.nuisance.fit import run_plan
+from covaria.nuisance.outcomes import gather, is_sound
+from covaria.nuisance.plan import Plan, Task
 from covaria.nuisance.policy import POLICY
+from covaria.nuisance.residuals import Residuals
 
 Array = NDArray[np.float64]
 Pair = tuple[Array, Array]
+# Correlations of more standard errors than these are an effect, whose interval is asked for.
+WITH_EFFECT = 2.0
+
+
+def attenuations(residuals: Residuals, halves: Sequence[Residuals], plan: Plan) -> Array:
+    """Return what errors take off each correlation of residuals; 0 for several columns."""
+    found = np.zeros(plan.data.n_features)
+    done = plan.has("x_given_rest") & plan.has("y_given_rest")
+    weights = np.ones(len(residuals.rows)) if residuals.weights is None else residuals.weights
+    for j, feature in enumerate(plan.data.features):
+        rows = np.flatnonzero(done[residuals.fold, j])
+        if len(rows) and len(feature.tested) == 1 and residuals.y_given_rest.ndim == 2:
+            own = feature.tested[0]
+            full, *others = (
+                (one.x_given_rest[rows, own], one.y_given_rest[rows, j])
+                for one in (residuals, *halves)
+            )
+            found[j] = attenuation(full, others, weights[rows])
+    return found
+
+
+def shortfalls(plan: Plan, residuals: Residuals) -> Array:
+    """Return by how much correlations fall short of those that lines leave, where lines will do."""
+    found, asked = np.zeros(plan.data.n_features), _beside_lines(plan, residuals)
+    if not asked:
+        return found
+    tasks = frozenset(
+        Task(need, k, j) for need in PRODUCT for k in range(len(plan.folds)) for j in asked
+    )
+    lines = replace(
+        plan, learner=Linear(), choices=None, only=tasks, needs=PRODUCT, progress=None,
+        purpose="least squares beside",
+    )  # fmt: skip
+    left = gather(lines, run_plan(lines))
+    if not is_sound(left):
+        return found
+    weights = np.ones(len(residuals.rows)) if residuals.weights is None else residuals.weights
+    for j in asked:
+        own = plan.data.features[j].tested[0]
+        pair, of_lines = (
+            (one.x_given_rest[:, own], one.y_given_rest[:, j]) for one in (residuals, left)
+        )
+        found[j] = shortfall(pair, of_lines, weights)
+    return found
+
+
+def _beside_lines(plan: Plan, residuals: Residuals) -> list[int]:
+    """Return features of one column with an effect on a number y, which not only lines serve."""
+    n_rows, is_narrow = len(residuals.rows), 2 * plan.data.X.shape[1] <= residuals.n_train
+    if plan.data.classes or not (plan.has_own_candidates and is_narrow):
+        return []
+    found = []
+    for j, feature in enumerate(plan.data.features):
+        if len(feature.tested) == 1 and not _are_lines(plan, j):
+            x, y = residuals.x_given_rest[:, feature.tested[0]], residuals.y_given_rest[:, j]
+            size = np.sqrt((x @ x) * (y @ y))
+            if n_rows * (x @ y) ** 2 > (WITH_EFFECT * size) ** 2:
+                found.append(j)
+    return found
+
+
+def _are_lines(plan: Plan, j: int) -> bool:
+    """Return whether least squares serves both regressions of a feature in all folds."""
+    folds = range(len(plan.folds))
+    return all(plan.blend(Task(n, k, j)) == ((Linear(), 1.0),) for n in PRODUCT for k in folds)
 
 
 def attenuation(full: Pair, halves: list[Pair], weights: Array) -> float:

@@ -8,6 +8,7 @@ good as the feature itself.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,10 +17,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from covaria.execution.threads import one_thread
 from covaria.learners import Learner
 from covaria.learners.estimators import Model
 from covaria.nuisance.engines import plain
 from covaria.nuisance.plan import Plan, Task
+from covaria.nuisance.residuals import Residuals
 from covaria.randomness import stream
 from covaria.tables.arrays import Rows
 from covaria.tables.dataset import Dataset
@@ -34,6 +37,24 @@ Altered = Callable[[Generator], "Inputs"]
 
 NEED = "y_conditional"
 NOT_DRAWN = "cpi draws numbers, flags and categories, and no groups of columns"
+
+
+def with_conditional(plan: Plan, residuals: Residuals) -> Residuals:
+    """Return the residuals with the losses of features that are drawn anew given the others."""
+    begin = time.perf_counter()
+    with one_thread():
+        gains, failures, models = conditional_gains(plan, residuals.rows, residuals.x_given_rest)
+    seconds = time.perf_counter() - begin
+    losses = np.maximum(0.0, residuals.loss_given_all + gains)  # below 0 by rounding alone
+    if plan.ledger:
+        plan.ledger.charge("conditional permutation", plan.learner.name, models, seconds)
+    return replace(
+        residuals,
+        arrays={**residuals.arrays, "loss_conditional": losses},
+        failures={**residuals.failures, **failures},
+        fits={**residuals.fits, NEED: models},
+        seconds={**residuals.seconds, NEED: seconds},
+    )
 
 
 def conditional_gains(plan: Plan, rows: Rows, left: Array) -> tuple[Array, Failures, int]:

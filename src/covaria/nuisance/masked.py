@@ -13,8 +13,9 @@ does, a ridge regression on the slopes of output k with its own feature held.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +35,7 @@ from covaria.learners.estimators.single_index import center_and_scale
 from covaria.nuisance.engines import plain
 from covaria.nuisance.engines.lazy import Full, Layers, lazy_outputs
 from covaria.nuisance.plan import Array, Lazy, Plan
+from covaria.nuisance.residuals import Residuals
 from covaria.tables.arrays import Rows
 
 if TYPE_CHECKING:
@@ -43,6 +45,22 @@ NEED = "x_masked"
 Failures = dict[tuple[str, int], str]
 # The columns that are predicted, each with those of its own feature.
 Targets = Sequence[tuple[int, tuple[int, ...]]]
+
+
+def with_masked(plan: Plan, residuals: Residuals) -> Residuals:
+    """Return the residuals with those of all features by one network a fold."""
+    begin = time.perf_counter()
+    left, failures, models = left_of_features(plan, residuals.rows)
+    seconds = time.perf_counter() - begin
+    if plan.ledger:
+        plan.ledger.charge(plan.purpose, plan.learner.name, models, seconds)
+    return replace(
+        residuals,
+        arrays={**residuals.arrays, NEED: left},
+        failures={**residuals.failures, **failures},
+        fits={**residuals.fits, NEED: models},
+        seconds={**residuals.seconds, NEED: seconds},
+    )
 
 
 def left_of_features(plan: Plan, rows: Rows) -> tuple[Array, Failures, int]:

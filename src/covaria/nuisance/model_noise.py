@@ -8,10 +8,27 @@ rows make its square root too small by about (1 + h)/(1 + 2h) (`methods/gcm.py`)
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.learners import Linear
+from covaria.nuisance.plan import Plan
+from covaria.nuisance.policy import POLICY
+from covaria.nuisance.residuals import Residuals
+
 Array = NDArray[np.float64]
+
+
+def with_noise_of_lines(plan: Plan, residuals: Residuals) -> Residuals:
+    """Return residuals of least squares with the noise of its models, where that is not small."""
+    if plan.learner != Linear() or plan.of_y is not None or residuals.n_folds < 2:
+        return residuals
+    owned = [len(feature.columns) for feature in plan.data.features]
+    noise = noise_of_lines(plan.data.X.shape[1] - np.array(owned), residuals.n_train)
+    noise = np.where(noise > POLICY.least_noise, noise, 0.0)
+    return replace(residuals, model_noise=noise) if noise.any() else residuals
 
 
 def noise_of_lines(n_columns: NDArray[np.intp], n_train: int) -> Array:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from covaria.errors import InputError
 from covaria.execution.cost import Ledger
 from covaria.execution.executors import Executor
-from covaria.learners import Learner, Prefit
+from covaria.learners import Auto, Learner, Prefit
 from covaria.nuisance.given import Given
 from covaria.nuisance.splits import Fold
 from covaria.randomness import seed_of, stream
@@ -225,6 +225,20 @@ class Plan:
         if task.feature >= 0 and not len(self.data.without(task.feature)):
             return 0
         return len(self.targets_of(task.feature)) if task.need == "x_given_rest" else 1
+
+    def has(self, need: str) -> NDArray[np.bool_]:
+        """Return which regressions of a kind the plan has, (folds, features)."""
+        found = np.zeros((len(self.folds), self.data.n_features), dtype=bool)
+        for task in self.tasks:
+            if task.need == need:
+                found[task.fold, task.feature] = True
+        return found
+
+    @property
+    def has_own_candidates(self) -> bool:
+        """Return whether learners are chosen among ours, for y as for the features."""
+        is_auto = isinstance(self.learner, Auto) and not self.learner.candidates
+        return is_auto and self.of_y is None
 
     def within_reach(self, task: Task, prediction: Array) -> Array:
         """Return a prediction of numbers kept near the values that were learned from."""

@@ -9,15 +9,42 @@ count. Slopes come from other folds.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from covaria.learners import Sparse
+from covaria.nuisance.extrapolation import PRODUCT
+from covaria.nuisance.plan import Plan
+from covaria.nuisance.residuals import Residuals, row_parts
 from covaria.tables.arrays import Rows
 from covaria.tables.dataset import Dataset
 
 Array = NDArray[np.float64]
+
+
+def without_selected(plan: Plan, residuals: Residuals) -> Residuals:
+    """Return residuals less what columns chosen for x_j and y together tell of both."""
+    if not residuals.arrays.keys() >= PRODUCT:
+        return residuals
+    start = time.perf_counter()
+    parts, every = row_parts(plan, residuals), (residuals, *residuals.halves)
+    arrays = [{name: one.arrays[name] for name in PRODUCT} for one in every]
+    found, alone = less_selected(plan.data, residuals.rows, parts, arrays)
+    if plan.ledger:
+        models = sum(1 for feature in plan.data.features if feature.columns)
+        plan.ledger.charge("selection", Sparse.name, models, time.perf_counter() - start)
+    full, *halves = (
+        replace(one, arrays={**one.arrays, **less}) for one, less in zip(every, found, strict=True)
+    )
+    if full.model_noise is not None:
+        # Least squares on a few columns have the noise of these.
+        noise = np.minimum(full.model_noise, alone / residuals.n_train)
+        full = replace(full, model_noise=noise)
+    return replace(full, halves=tuple(halves), by_learners=residuals)
 
 
 def less_selected(

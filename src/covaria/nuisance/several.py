@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from covaria.nuisance.plan import Array, Plan, Shelf
-from covaria.nuisance.residuals import Residuals, fit_residuals
+from covaria.nuisance.regressions import fit_residuals
+from covaria.nuisance.residuals import Residuals
 from covaria.tables.dataset import Dataset
 
 # What there is of each target; of losses the sum counts, and of the feature there is one.

@@ -79,8 +79,8 @@ The paper reads from one draw of the folds that GCM's features predict better th
 learner (as well as LOCO's with least squares on social media), and that GCM is steadier. Over all
 draws, in the paper's mode and in ours: the share of draws in which GCM's error is lower (equal in
 brackets), LOCO's error less GCM's ± sd over draws, the learner on all features, how many features
-are selected, and how many waver (selected on some training parts but not on all, per draw). A
-difference counts where its mean over draws is two standard errors from 0.
+are selected, and how many are unstable (selected on some training parts but not on all, per draw).
+A difference counts where its mean over draws is two standard errors from 0.
 """
 SURVIVAL = """\
 ## Which conclusions survive valid tests and multiplicity
@@ -378,7 +378,7 @@ def _better(read: _Tables) -> Iterator[str]:
     order = [known.dataset for known in PUBLISHED.values()]
     shown.sort(key=lambda cells: (order.index(cells[0]), cells[1] != "paper"))
     columns = ["data", "mode", "learner", "draws", "GCM better (same)", "gap",
-               "error, all features", "selected GCM / LOCO", "wavering GCM / LOCO"]  # fmt: skip
+               "error, all features", "selected GCM / LOCO", "unstable GCM / LOCO"]  # fmt: skip
     yield from _table(columns, shown)
 
 

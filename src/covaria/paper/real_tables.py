@@ -209,15 +209,17 @@ def errors(name: str, found: Refit) -> pd.DataFrame:
 
 def frequencies(name: str, found: Refit) -> pd.DataFrame:
     """Return how often each feature was selected, with the data."""
-    return found.frequencies.assign(data=published(name).dataset)
+    # Files of the paper keep the names that their columns have.
+    kept = found.frequencies.rename(columns={"unstable": "wavering"})
+    return kept.assign(data=published(name).dataset)
 
 
 def orderings(name: str, found: Refit) -> pd.DataFrame:
     """Return in how many draws GCM's features predict better than LOCO's, and come back surer.
 
-    `gap` is LOCO's error less GCM's, `steadier` how many more features waver with LOCO than with
-    GCM, each with its sd over draws. A feature is wavering in a draw when it is selected on some of
-    the parts, but neither on all nor on none.
+    `gap` is LOCO's error less GCM's, `steadier` how many more features are unstable with LOCO
+    than with GCM, each with its sd over draws. A feature is unstable in a draw when it is selected
+    on some of the parts, but neither on all nor on none.
     """
     import pandas as pd
 
@@ -226,7 +228,7 @@ def orderings(name: str, found: Refit) -> pd.DataFrame:
     for learner, own in found.draws.groupby("learner", sort=False):
         by = own.drop(columns="learner").pivot(index="seed", columns="method")
         gap: Any = by["error", "loco"] - by["error", "gcm"]
-        steadier: Any = by["wavering", "loco"] - by["wavering", "gcm"]
+        steadier: Any = by["unstable", "loco"] - by["unstable", "gcm"]
         rows.append(
             {
                 "data": known.dataset,
@@ -238,8 +240,8 @@ def orderings(name: str, found: Refit) -> pd.DataFrame:
                 "all_features": float(by["error", EVERYTHING].mean()),
                 "gcm_selects": float(by["selected", "gcm"].mean()),
                 "loco_selects": float(by["selected", "loco"].mean()),
-                "gcm_wavering": float(by["wavering", "gcm"].mean()),
-                "loco_wavering": float(by["wavering", "loco"].mean()),
+                "gcm_wavering": float(by["unstable", "gcm"].mean()),
+                "loco_wavering": float(by["unstable", "loco"].mean()),
                 **_over_draws("steadier", steadier),
             }
         )
@@ -431,7 +433,7 @@ def verdicts(
             groups=datasets.groups(known.dataset) if grouped else None,
         )  # fmt: skip
         full = result.quality.loc[result.quality["regression"] == "y given all", "r2"]
-        warned = result.quality.loc[result.quality["alarm"] != "", "feature"]
+        warned = result.quality.loc[result.quality["warning"] != "", "feature"]
         kept = ["method", "feature", "estimate", "statistic", "p_value", "p_adjusted", "selected"]
         tables.append(
             result.table[kept].assign(

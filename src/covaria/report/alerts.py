@@ -131,7 +131,7 @@ def _collinear(result: Result) -> Iterable[Finding]:
 
 
 def collinear_groups(result: Result) -> list[list[str]]:
-    """Return groups of features that the others explain and whose leftovers move together."""
+    """Return groups of features that the others explain and whose residuals move together."""
     left = result.residuals.get("x_given_rest")
     quality, columns = result.quality, result.about.columns
     if left is None or not {"regression", "feature", "r2"} <= set(quality.columns):

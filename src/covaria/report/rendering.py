@@ -234,7 +234,7 @@ def _quality(facts: Facts) -> dict[str, object]:
     """Return the regressions to look at first: of y on all, and those with a warning."""
     rows = facts["quality"]
     columns = list(rows[0]) if rows else []
-    first = [row for row in rows if not row.get("feature") or row.get("alarm")]
+    first = [row for row in rows if not row.get("feature") or row.get("warning")]
     return {"columns": columns, "rows": first[:MOST_DRAWN], "left_out": len(first) - MOST_DRAWN}
 
 

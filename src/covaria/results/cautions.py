@@ -282,7 +282,7 @@ def against_gcm(table: pd.DataFrame) -> Iterable[Finding]:
     """Yield what to make of a feature that LOCO finds and GCM does not; PCM tells, where it ran.
 
     LOCO also gains where a feature only spares the learner the work of getting the same from the
-    rest: its two models need not be equally good, as a product of leftovers allows for.
+    rest: its two models need not be equally good, as a product of residuals allows for.
     """
     answers = _answers(table)
     loco, gcm, pcm = (answers.get(name, {}) for name in ("loco", "gcm", "pcm"))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.diagnostics.quality import quality_table
-from covaria.diagnostics.residual_checks import Leftover
+from covaria.diagnostics.residual_checks import ResidualCheck
 from covaria.errors import NothingFitted, short
 from covaria.inference.tests import Tests, combine_repeats, mean_test
 from covaria.learners import Learner
@@ -47,7 +47,7 @@ def conclude(
     methods: Sequence[AnyMethod],
     options: Options,
     chosen: Mapping[str, Chosen],
-    left: Leftover | None = None,
+    left: ResidualCheck | None = None,
 ) -> Result:
     """Return the result of one or more cross-fits of the same table."""
     table, scores = _tested_by_all(fitted, methods, options, chosen)

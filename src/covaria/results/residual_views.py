@@ -35,7 +35,7 @@ class ResidualPair:
 
 
 def residual_pair(result: Result, j: int) -> ResidualPair | None:
-    """Return a feature's leftovers, or nothing where they were not fitted.
+    """Return a feature's residuals, or nothing where they were not fitted.
 
     Of a feature of several columns it is the combination that goes best with y; of several
     classes the one that goes best with the feature.
@@ -58,7 +58,7 @@ def residual_pair(result: Result, j: int) -> ResidualPair | None:
 
 
 def _strength(x: Array, y: Array) -> Array:
-    """Return how much each class's leftovers go with those of the feature."""
+    """Return how much each class's residuals go with those of the feature."""
     products = x.T @ y
     spread = np.sqrt((y**2).sum(axis=0))
     return np.asarray((products**2).sum(axis=0) / np.where(spread > 0, spread, 1.0) ** 2)
@@ -80,7 +80,7 @@ def thinned(n_rows: int, most: int) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Curve:
-    """The mean of y's leftovers in bins of the feature's, with its standard error."""
+    """The mean of y's residuals in bins of the feature's, with its standard error."""
 
     at: Array
     mean: Array
@@ -88,7 +88,7 @@ class Curve:
 
 
 def binned(left: ResidualPair, bins: int = BINS) -> Curve | None:
-    """Return the mean of y's leftovers along the feature's, in bins of as many rows each."""
+    """Return the mean of y's residuals along the feature's, in bins of as many rows each."""
     if np.ptp(left.x) == 0 or len(left.x) < 4 * bins:
         return None
     order = np.argsort(left.x, kind="stable")

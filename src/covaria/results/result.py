@@ -348,9 +348,9 @@ def _findings(stored: Mapping[str, Any]) -> tuple[Finding, ...]:
 
 def _quality(stored: Mapping[str, Any]) -> pd.DataFrame:
     """Return the table of regressions' quality, its columns under today's names."""
-    from covaria.diagnostics.table import RENAMED, Quality
+    from covaria.diagnostics.table import Quality
 
-    return Quality(_frame(stored)).rename(columns=RENAMED)
+    return Quality.of(_frame(stored))
 
 
 def _is_empty(value: object) -> bool:

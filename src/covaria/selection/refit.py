@@ -23,7 +23,7 @@ from covaria.errors import InputError, short, text_of
 from covaria.execution.progress import watched
 from covaria.learners import Learner, Prefit, get_learner
 from covaria.nuisance.plan import Plan, Progress
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 from covaria.nuisance.splits import Fold
 from covaria.options.checks import plain, plain_all, reporter, whole
 from covaria.options.naming import split_names
@@ -257,10 +257,10 @@ class Refit:
                  low and high (the smallest and largest draw), selected (features at a time),
                  seeds (draws)
     errors       learner, method, seed, fold, error, selected: everything behind the table
-    draws        learner, method, seed, error, std_error, selected, wavering (how many features were
+    draws        learner, method, seed, error, std_error, selected, unstable (how many features were
                  selected on some parts, but not on all): a row for each draw of the folds
     frequencies  learner, method, feature, frequency, stable (the share of draws in which the
-                 feature was selected on at least `threshold` of the parts), wavering (the share in
+                 feature was selected on at least `threshold` of the parts), unstable (the share in
                  which it was selected on some parts, but not on all)
     about        rows, features, learners, mode, folds, seeds
     """
@@ -295,7 +295,9 @@ class Refit:
         """Return what `to_dict` described."""
         import pandas as pd
 
-        frames = {name: pd.DataFrame(stored[name]) for name in FRAMES}
+        from covaria.selection.refit_table import RefitTable
+
+        frames = {name: RefitTable.of(pd.DataFrame(stored[name])) for name in FRAMES}
         return cls(**frames, about=stored["about"], alerts=tuple(stored["alerts"]))
 
     def __str__(self) -> str:
@@ -393,8 +395,10 @@ def _error_lines(run: _Run) -> list[dict[str, object]]:
 
 
 def _draws(errors: pd.DataFrame, runs: Sequence[_Run]) -> pd.DataFrame:
-    """Return the error of each draw of the folds, its standard error, and what wavers in it."""
-    wavering = {
+    """Return each draw of the folds: its error, standard error and count of unstable features."""
+    from covaria.selection.refit_table import RefitTable
+
+    unstable = {
         (run.learner, method, run.seed): int((flags.any(axis=0) & ~flags.all(axis=0)).sum())
         for run in runs
         for method, flags in run.stability.chosen.items()
@@ -404,7 +408,7 @@ def _draws(errors: pd.DataFrame, runs: Sequence[_Run]) -> pd.DataFrame:
         error=("error", "mean"), std_error=("error", "sem"), selected=("selected", "mean")
     ).reset_index()
     keys = zip(found["learner"], found["method"], found["seed"], strict=True)
-    return found.assign(wavering=[wavering.get(key, 0) for key in keys])
+    return RefitTable(found.assign(unstable=[unstable.get(key, 0) for key in keys]))
 
 
 def _summary(draws: pd.DataFrame) -> pd.DataFrame:
@@ -426,13 +430,15 @@ def _frequencies(runs: Sequence[_Run]) -> pd.DataFrame:
 
     tables = [run.stability.table.assign(learner=run.learner) for run in runs]
     every = pd.concat(tables, ignore_index=True)
-    every["wavering"] = (every["frequency"] > 0) & (every["frequency"] < 1)
+    every["unstable"] = (every["frequency"] > 0) & (every["frequency"] < 1)
     return _mean_frequencies(every.rename(columns={"selected": "stable"}))
 
 
 def _mean_frequencies(every: pd.DataFrame) -> pd.DataFrame:
+    from covaria.selection.refit_table import RefitTable
+
     grouped = every.groupby(["learner", "method", "feature"], sort=False)
     found = grouped.agg(
-        frequency=("frequency", "mean"), stable=("stable", "mean"), wavering=("wavering", "mean")
+        frequency=("frequency", "mean"), stable=("stable", "mean"), unstable=("unstable", "mean")
     )
-    return found.reset_index()
+    return RefitTable(found.reset_index())

@@ -18,6 +18,11 @@ def of_all_classes(left: Array) -> Array:
     return np.concatenate([-left.sum(axis=-1, keepdims=True), left], axis=-1)
 
 
+def over(some: Array, others: Array) -> Array:
+    """Return some numbers over others, 0 where those are 0."""
+    return np.asarray(np.divide(some, others, out=np.zeros_like(others), where=others > 0))
+
+
 def as_slice(index: Rows) -> Index:
     """Return a run of numbers as a slice, which needs no copy; any other index as it is."""
     start, stop = int(index[0]), int(index[-1]) + 1

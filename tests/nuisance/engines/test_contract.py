@@ -19,7 +19,7 @@ from covaria.learners import (
 )
 from covaria.nuisance.engines import plain, ridge_path, surfaces
 from covaria.nuisance.fit import ENGINES, engine_for
-from covaria.nuisance.residuals import gather
+from covaria.nuisance.outcomes import gather
 
 METHODS = "gcm,loco,dropout,permutation"
 LAZY = ",lazy"

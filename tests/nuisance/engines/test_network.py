@@ -14,7 +14,7 @@ import pytest
 from covaria.assessment import prepare
 from covaria.learners import Linear, Network
 from covaria.nuisance.engines import network, plain
-from covaria.nuisance.residuals import gather
+from covaria.nuisance.outcomes import gather
 from covaria.results.conclusion import conclude
 from cpu_time import least_seconds
 

@@ -15,7 +15,7 @@ from covaria.learners import Auto
 from covaria.methods.gcm import gcm
 from covaria.nuisance.engines import plain
 from covaria.nuisance.fit import by_task, run_plan
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 
 ALL = ["gcm", "loco", "dropout", "permutation"]
 
@@ -157,17 +157,6 @@ def test_missing_values_reach_learners_that_take_them_and_are_filled_for_others(
     assert result.table.set_index(["method", "feature"]).loc[("gcm", "x2"), "df"] == 2
 
 
-def test_the_noise_in_least_squares_is_parameters_over_rows():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(250, 28))
-    job = prepare(X, X[:, 0] + rng.normal(size=250), learner=Auto(candidates=["linear"]))
-    noise = fit_residuals(job.plan(0)).model_noise
-    assert noise.mean() == pytest.approx(28 / (200 - 28), abs=0.03)
-    assert (noise >= 0).all()
-    bare = prepare(X, X[:, 0] + rng.normal(size=250), learner=Auto(candidates=["mean"]))
-    assert fit_residuals(bare.plan(0)).model_noise.mean() < 0.01
-
-
 @pytest.mark.parametrize("options", [{"learner": "linear"}, {"splits": 0.5}, {"splits": "none"}])
 def test_without_a_choice_or_rows_that_folds_share_scores_are_the_products(options, small_data):
     job = prepare(*small_data, **({"learner": Auto(candidates=["linear"])} | options))
@@ -175,18 +164,6 @@ def test_without_a_choice_or_rows_that_folds_share_scores_are_the_products(optio
     assert residuals.model_noise is None
     products = residuals.x_given_rest * residuals.y_given_rest
     assert np.array_equal(gcm(residuals, np.random.default_rng(0)), products)
-
-
-@pytest.mark.parametrize("n_clusters", [5, 50])
-def test_few_clusters_are_no_obstacle_to_measuring_noise(n_clusters):
-    rng = np.random.default_rng(4)
-    X, clusters = rng.normal(size=(150, 3)), np.arange(150) % n_clusters
-    job = prepare(
-        X, X[:, 0] + rng.normal(size=150), learner=Auto(candidates=["linear"]),
-        clusters=clusters, splits=2,
-    )  # fmt: skip
-    noise = fit_residuals(job.plan(0)).model_noise
-    assert noise is None or np.isfinite(noise).all()
 
 
 def test_models_draw_anew_where_randomness_is_not_shared():
