@@ -8,7 +8,7 @@ export OPENBLAS_NUM_THREADS := 1
 TORCH := torch==2.13.0
 
 .PHONY: demo test slow mutate bench bench-self validity calibration reliability lint docs pictures clean \
-	dist matrix prove release-check
+	dist matrix prove release-check bump
 .DELETE_ON_ERROR:
 
 .venv/core: pyproject.toml constraints.txt
@@ -69,6 +69,7 @@ lint: .venv/dev
 # Warnings are errors; the examples of the gallery are run.
 docs: .venv/docs
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python tools/links.py docs/_build/html
 	@echo docs/_build/html/index.html
 
 # What a release uploads, checked as the index will; .venv-release holds the tools.
@@ -92,6 +93,10 @@ matrix: .venv-release/done
 prove: .venv/dev
 	$(BIN)/python -m pip install -q bandit pip-audit coverage
 	$(BIN)/python tools/prove.py $(PARTS) $(if $(LARGE),--large)
+
+# The next version, in every place that says it: make bump TO=1.0.0
+bump:
+	$(PYTHON) tools/bump.py $(TO)
 
 # All that a release needs and can be seen here, as one table.
 release-check: .venv/dev .venv-release/done

@@ -1,6 +1,8 @@
 """The documentation: pages in Markdown, a gallery that is run, and the reference from the code."""
 
+import html
 import inspect
+import os
 import re
 import sys
 from pathlib import Path
@@ -11,7 +13,7 @@ sys.path.insert(0, str(HERE.parent / "tools"))
 # Formulas are written as TeX between dollars, which GitHub shows as formulas too. Here docutils
 # turns them into MathML, which browsers draw themselves: no script, no network.
 from docutils import nodes  # noqa: E402
-from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
+from formulas import mathml  # noqa: E402
 from gallery import write_gallery, write_tables  # noqa: E402
 
 import covaria  # noqa: E402
@@ -27,6 +29,11 @@ html_show_sourcelink = False
 html_copy_source = False
 html_static_path = ["_static"]
 html_js_files = ["versions.js"]
+html_css_files = ["pages.css"]
+html_show_copyright = False
+# Where the pages will lie; without it their previews have no picture.
+html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL") or os.environ.get("DOCS_URL", "")
+CLAIM = "Which features really matter, for any model, with a p-value you can defend."
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 html_math_renderer = "mathml"
@@ -55,6 +62,8 @@ def with_all_pages(app, name, source):
 
 def as_plain_text(app, what, name, obj, options, lines):
     """Show docstrings as they were written: plain text, with bars that are bars."""
+    if name == "covaria.Result":  # its fields stand in a table of the page
+        del lines[lines.index("") :]
     in_lines = any(re.match(r"\w+: ", line) for line in lines)  # "name: what it is", on one line
     if what in ("class", "exception") and (in_lines or "----------" not in lines):
         at = lines.index("") if "" in lines else len(lines)
@@ -72,16 +81,31 @@ def as_a_sentence(app, what, name, obj, options, lines):
         lines[:] = [*inspect.cleandoc(obj.__doc__).splitlines(), ""]
 
 
+def with_preview(app, name, template, context, doctree):
+    """Give a page the title, words and picture by which a link to it is shown elsewhere."""
+    title = re.sub(r"<[^>]+>", "", context.get("title", "")) or project
+    said = {"title": f"{html.unescape(title)} · {project}" if title != project else project,
+            "description": CLAIM, "type": "website", "site_name": project}  # fmt: skip
+    if html_baseurl:
+        base = html_baseurl.rstrip("/")
+        said |= {"image": f"{base}/_static/social.png", "url": f"{base}/{name}.html"}
+    tags = [
+        f'<meta property="og:{key}" content="{html.escape(text)}">' for key, text in said.items()
+    ]
+    tags += [f'<meta name="description" content="{html.escape(CLAIM)}">',
+             '<meta name="twitter:card" content="summary_large_image">']  # fmt: skip
+    context["metatags"] = context.get("metatags", "") + "\n".join(tags)
+
+
 def inline_formula(translator, node):
     """Write a formula within a line as MathML."""
-    translator.body.append(tex2mathml(node.astext()))
+    translator.body.append(mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def displayed_formula(translator, node):
     """Write a formula of its own line as MathML."""
-    formula = tex2mathml(node.astext()).replace("<math", '<math display="block"', 1)
-    translator.body.append(f'<div class="math">{formula}</div>')
+    translator.body.append(f'<div class="math">{mathml(node.astext(), displayed=True)}</div>')
     raise nodes.SkipNode
 
 
@@ -91,5 +115,6 @@ def setup(app):
     app.connect("builder-inited", lambda app: write_gallery(HERE / "examples", HERE / "gallery"))
     app.connect("builder-inited", lambda app: write_tables(HERE))
     app.connect("source-read", with_all_pages)
+    app.connect("html-page-context", with_preview)
     app.connect("autodoc-process-docstring", as_plain_text, priority=400)
     app.connect("autodoc-process-docstring", as_a_sentence, priority=600)

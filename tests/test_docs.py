@@ -61,12 +61,16 @@ def anchors_of(path):
     return labels | {heading.replace(" ", "-") for heading in kept}
 
 
-@pytest.fixture(scope="module")
-def gallery():
-    spec = importlib.util.spec_from_file_location("gallery", ROOT / "tools" / "gallery.py")
+def tool(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def gallery():
+    return tool("gallery")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -115,9 +119,22 @@ def formulas_of(path):
 
 @pytest.mark.parametrize("path", [p for p in PAGES if formulas_of(p)], ids=name_of)
 def test_every_formula_of_a_page_becomes_mathml(path):
-    tool = pytest.importorskip("docutils.utils.math.latex2mathml", reason="covaria[docs]")
+    pytest.importorskip("docutils", reason="covaria[docs]")
+    mathml = tool("formulas").mathml
     for formula in formulas_of(path):
-        assert "</math>" in tool.tex2mathml(formula.strip()), formula
+        made = mathml(formula.strip())
+        assert made.endswith("</math>"), formula
+        assert not re.search(r"<munderover>(?:(?!</?munderover>).)*[ˆˉ˜]", made, re.DOTALL), formula
+
+
+def test_an_index_stands_beside_a_hatted_letter_and_not_below():
+    pytest.importorskip("docutils", reason="covaria[docs]")
+    plain = re.sub(r"\s+", "", tool("formulas").mathml(r"\hat\xi_i"))
+    assert (
+        '<msub><moveraccent="true"><mi>ξ</mi><mostretchy="false">ˆ</mo></mover><mi>i</mi></msub>'
+        in plain
+    )
+    assert "<munderover>" in tool("formulas").mathml(r"\sum_{i=1}^n")
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "methods").glob("*.md")), ids=name_of)
@@ -128,6 +145,10 @@ def test_a_page_of_a_method_has_its_question_formula_code_assumptions_and_refere
     assert headings[-1] == "References"
     assert "$$" in path.read_text(encoding="utf-8")
     assert python_of(path)
+    entries = re.split(r"^\* ", prose_of(path).rpartition("## References")[2], flags=re.M)[1:]
+    assert entries
+    for entry in entries:
+        assert "https://doi.org/" in entry, entry
 
 
 def test_every_method_has_a_page():

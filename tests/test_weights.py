@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from covaria import assess
 from covaria.assessment import prepare
 from covaria.diagnostics.residual_checks import check_residuals
-from covaria.methods.standing_in import _worth
+from covaria.methods.collinearity import _worth
 from covaria.nuisance.regressions import fit_residuals
 
 N = 200

@@ -53,12 +53,18 @@ engine is optional and may serve several learners (`ENGINES` in `nuisance/fit.py
 reference and the regressions it needs. The table, the report, its methods paragraph, the plots, the commands and studies
 read `METHODS`.
 
+**What happens inside `fit_residuals`?** `nuisance/regressions.py` chooses learners (`nuisance/auto`), hands the plan to an engine
+(`nuisance/fit.py`) and puts the outcomes side by side as `Residuals` (`nuisance/outcomes.py`). With `auto` the models are refitted on
+either half of the training rows, which says what they may still miss and how noisy they are (`nuisance/learning_curves.py`). Then
+come the functions of each feature that PCM tests (`nuisance/functions.py`, `nuisance/targets.py`), and residuals that still depend
+on a category of many levels are taken within its levels (`nuisance/many_levels.py`).
+
 **What happens between `fit_residuals` and `Result`?** `Job._run` passes the residuals of all repeats to `Job._finish`
 (both in `assessment/pipeline.py`), which does this:
 
 1. methods without a p-value, such as the lasso, select their features (`select_without_test` in `results/choices.py`);
-2. trees are fitted to the residuals, to see whether the regressions missed something (`residual_r2` in
-   `diagnostics/residual_checks.py`);
+2. trees are fitted to the residuals, to see whether the regressions missed something (`check_residuals` in
+   `diagnostics/residual_checks.py`; `residual_r2` in `result.quality`); if you named the learner, kernels and curves as well;
 3. `conclude` in `results/conclusion.py` computes the scores of each test (`score`: the method's function, and
    `methods/few_rows.py` where only a few rows contribute), from them estimate, error, p-value and interval (`mean_test`), and
    combines the repeats (`combine_repeats`);

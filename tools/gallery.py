@@ -6,8 +6,11 @@ import ast
 import contextlib
 import io
 import os
+import re
 import shutil
 from pathlib import Path
+
+REPORT = "../report.png"  # what an example that draws nothing itself is about
 
 
 def write_gallery(examples: Path, folder: Path) -> list[Path]:
@@ -18,10 +21,18 @@ def write_gallery(examples: Path, folder: Path) -> list[Path]:
     names = "\n".join(page.stem for page in pages)
     (folder / "index.md").write_text(
         "# Questions people ask\n\nEvery page here was run when this site was built.\n\n"
-        f"```{{toctree}}\n:maxdepth: 1\n\n{names}\n```\n",
+        f"```{{toctree}}\n:hidden:\n\n{names}\n```\n\n" + "\n".join(map(_invitation, pages)),
         encoding="utf-8",
     )
     return pages
+
+
+def _invitation(page: Path) -> str:
+    """Return the question of a page and its first picture, which lead to it."""
+    text = page.read_text(encoding="utf-8")
+    question = text.splitlines()[0].removeprefix("# ")
+    picture = re.findall(r"^!\[.*\]\((\S+)\)$", text, flags=re.M)[0]
+    return f"## [{question}]({page.name})\n\n[![{question}]({picture})]({page.name})\n"
 
 
 def _page(path: Path, folder: Path) -> Path:
@@ -35,7 +46,8 @@ def _page(path: Path, folder: Path) -> Path:
     lines = [f"# {question.strip()}", "", story.strip(), "", "```python", code, "```", ""]
     if said.strip():
         lines += ["```text", said.rstrip(), "```", ""]
-    lines += [f"![{question.strip()}]({picture.name})\n" for picture in drawn]
+    pictures = [picture.name for picture in drawn] or [REPORT]
+    lines += [f"![{question.strip()}]({picture})\n" for picture in pictures]
     page = folder / f"{path.stem}.md"
     page.write_text("\n".join(lines), encoding="utf-8")
     return page

@@ -3,7 +3,7 @@
     python tools/newcomer.py [dist/covaria-….whl]
 
 An empty environment gets the wheel. Then, in a folder of its own: the demo, the Python lines of the
-README, and those of the docs' first page. Where `unshare` may not cut the network off, it is said.
+README, and those of the docs' first pages. Where `unshare` may not cut the network off, it is said.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from matrix import built, uv
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/start.md")
+PAGES = ("README.md", "docs/index.md", "docs/start.md")
 CUT_OFF = ("unshare", "-rn")
 
 

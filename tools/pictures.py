@@ -1,4 +1,4 @@
-"""Make the pictures of the README from the demo: its report, and its terminal.
+"""Make the pictures of the README from the demo, and the one that previews of the docs show.
 
 python tools/pictures.py            needs chromium, and playwright from [dev]
 """
@@ -18,6 +18,15 @@ from typing import Any
 DOCS = Path(__file__).parent.parent / "docs"
 WIDTH = 1200
 COLUMNS = 118
+# What others show of a link to the docs; networks want 1200 × 630.
+CARD = """<!doctype html><meta charset="utf-8"><body style="margin:0;width:1200px;height:630px;
+box-sizing:border-box;padding:72px 80px;background:#0d1117;color:#e6edf3;
+font:34px/1.35 'DejaVu Sans'">
+<div style="font-size:92px;font-weight:700">covaria</div>
+<p style="font-size:44px;margin:.5em 0">Which features really matter, for any model, with a p-value
+you can defend.</p>
+<pre style="font:30px/1.5 'DejaVu Sans Mono';color:#3fb950;margin:1.2em 0 0">pip install covaria
+covaria assess table.csv --target price --report price.html</pre>"""
 
 
 def main() -> None:
@@ -32,8 +41,11 @@ def main() -> None:
         terminal = Path(folder) / "terminal.html"
         terminal.write_text(as_page("$ covaria demo\n" + shown), encoding="utf-8")
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        photograph(browser, report, DOCS / "report.png", height=1500)
+        photograph(browser, report, DOCS / "report.png", height=900)
         photograph(browser, terminal, DOCS / "terminal.png", selector="pre")
+        card = Path(folder) / "card.html"
+        card.write_text(CARD, encoding="utf-8")
+        photograph(browser, card, DOCS / "_static" / "social.png", height=630)
         browser.close()
 
 

@@ -46,6 +46,7 @@ CHECKS = {
     "workflows": WORKFLOWS,
     "links, code of pages": f"{PYTEST} tests/test_docs.py",
     "docs site": f"{HERE}/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html",
+    "links of the site": f"{HERE}/python tools/links.py docs/_build/html",
     "promises, small": f"{HERE}/python tools/prove.py",
     "tests": f"{PYTEST} -n 2",
 }

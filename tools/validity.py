@@ -68,7 +68,7 @@ Task = tuple[str, str, int, str, int]
 
 
 def null_run(cell: str, n: int, who: str, run: int) -> dict[str, float]:
-    """Return the p-values of a feature that says nothing, and whether an alarm was raised."""
+    """Return the p-values of a feature that says nothing, and whether a warning was raised."""
     draw = (NULLS | OTHERS | FRESH)[cell]
     X, y = draw(n, np.random.default_rng([run, n, *cell.encode()]))
     return tested(X, y, "x0", LEARNERS[who], run)
@@ -325,7 +325,7 @@ def head(titles: list[str]) -> Iterator[str]:
 
 def nulls_table(lines: list[dict[str, str]], part: str) -> Iterator[str]:
     """Yield the table of nulls."""
-    own_titles = ["gcm", "pcm", "gcm+pcm", "alarm"]
+    own_titles = ["gcm", "pcm", "gcm+pcm", "warned"]
     titles = ["null", "n", *own_titles, *(f"stumps: {title}" for title in own_titles)]
     yield from head([*titles, "runs", "verdict"])
     for cell in TABLES[part]:
@@ -359,11 +359,11 @@ def verdict_of(own: list[dict[str, str]]) -> str:
         return "too few runs"
     if worst_rate(own) <= MOST:
         return "holds"
-    return "alarmed" if mean_of(own, "alarm") >= WARNED else "**fails**"
+    return "warned of" if mean_of(own, "alarm") >= WARNED else "**fails**"
 
 
-def alarms_table(lines: list[dict[str, str]]) -> Iterator[str]:
-    """Yield how often alarms are raised where they should be, and where not."""
+def warnings_table(lines: list[dict[str, str]]) -> Iterator[str]:
+    """Yield how often warnings are raised where they should be, and where not."""
     yield from head(["settings", "how many", "warned of", "share of their runs that warn"])
     many = [own for own in settings(lines).values() if len(own) >= ENOUGH]
     for title, is_kind in KINDS.items():
@@ -441,11 +441,11 @@ def _flips(found: Array) -> list[str]:
 HEAD = f"""# Are the p-values right, and do the tests see?
 
 Written by `make validity` from benchmarks/validity.csv, with covaria {covaria.__version__}; run r
-of a cell takes seed r. Every null below has one feature that says nothing about y given the rest,
-though both may follow the same function of the rest (tools/validity_nulls.py). A test at .05 should
-reject it in .05 of the runs. Behind ± stands the Monte-Carlo standard error. "alarm" is the share
-of runs with a warning of the feature (`result.warnings`) or the verdict *cannot tell*. A cell
-*holds* if GCM, PCM and gcm+pcm reject at most .07, and is *alarmed* if it does not hold and 80% of
+of a cell takes seed r. Every null below has one feature that says nothing about y given the
+others, though both may follow the same function of these (tools/validity_nulls.py). A test at .05
+should reject it in .05 of the runs. Behind ± stands the Monte-Carlo standard error. "warned" is the
+share of runs with a warning of the feature (`result.warnings`) or the verdict *cannot tell*. A cell
+*holds* if GCM, PCM and gcm+pcm reject at most .07, and is *warned of* if it does not and 80% of
 its runs warn. With 200 runs a rate of .05 comes out above .07 in one of thirteen cells by chance,
 so a cell that is above it by no more than two errors is run {MORE["nulls"]:,} times
 ({MORE["others"]} times in the later tables, of {ENOUGH} runs), and all its runs count. A cell of
@@ -480,8 +480,7 @@ verdict *cannot tell*. Airbnb, wine, social media and gas turbine were looked at
 was set ([auto](auto.md#what-both-regressions-may-miss)), on draws of other seeds.
 """
 
-ALARMS_HEAD = """
-<a id="are-the-alarms-right"></a>
+WARNINGS_HEAD = """
 
 ## Are the warnings right?
 
@@ -519,7 +518,7 @@ def write_page() -> None:
             parts += [title, *nulls_table(lines, part)]
     if "mirror" in there:
         parts += [MIRRORS_HEAD, *mirrors_table(lines)]
-    parts += [ALARMS_HEAD, *alarms_table(lines)]
+    parts += [WARNINGS_HEAD, *warnings_table(lines)]
     for part, title, table in (
         ("rivals", RIVALS_HEAD, rivals_table),
         ("power", POWER_HEAD, power_table),

@@ -25,6 +25,14 @@ WHAT = {
     "typer": "the command line",
     "rich": "tables on a terminal",
 }
+EXTRAS = {
+    "torch": ("nn", "networks (the CPU's build)"),
+    "distributed": ("dask", "many machines"),
+    "lightgbm": ("lightgbm", "its estimators as learners"),
+    "polars": ("polars", "its dataframes"),
+    "pyarrow": ("parquet", "Parquet and Arrow"),
+    "formulaic": ("formula", "`y ~ a + b`"),
+}
 
 
 def needs(name: str) -> set[str]:
@@ -64,7 +72,18 @@ def table() -> str:
         own, below = megabytes(name), sum(map(megabytes, new))
         total += own + below
         lines.append(f"| {name} | {what} | {own:.0f} | {', '.join(new) or '–'} | {below:.0f} |")
-    return "\n".join([*lines, f"| **all** | | | | **{total:.0f}** |"])
+    return "\n".join([*lines, f"| **all** | | | | **{total:.0f}** |", "", extras(counted)])
+
+
+def extras(counted: set[str]) -> str:
+    """Return a row for each extra: what it adds to the packages that are always there."""
+    lines = ["| extra | for | MB | with it come | MB |", "| --- | --- | --- | --- | --- |"]
+    for name, (extra, what) in EXTRAS.items():
+        new = sorted(all_needs(name, counted - {name}) - counted - {name})
+        own, below = megabytes(name), sum(map(megabytes, new))
+        brought = ", ".join(new) or "–"
+        lines.append(f"| `[{extra}]` {name} | {what} | {own:.0f} | {brought} | {below:.0f} |")
+    return "\n".join(lines)
 
 
 def main() -> None:

@@ -38,7 +38,7 @@ Key = tuple[str, str, int]
 class Line:
     """What one method did in one run; a rate is nan where the design has nothing to count.
 
-    `warned` is the share of its false findings whose feature has an alarm in `result.quality`,
+    `warned` is the share of its false findings whose feature has a warning in `result.quality`,
     `alarmed` the share of all counted features that have one.
     """
 
@@ -189,7 +189,7 @@ def pair(lines: Sequence[Line]) -> str:
 
 
 def warned(lines: Sequence[Line]) -> str:
-    """Return how many false findings were warned of, and the share of features with an alarm."""
+    """Return how many false findings were warned of, and the share of features with a warning."""
     found = np.nan_to_num(column(lines, "type_1") * column(lines, "nulls"))
     told = np.nan_to_num(column(lines, "warned")) @ found
     return f"{told:.0f} of {found.sum():.0f}; {column(lines, 'alarmed').mean():.0%}"
@@ -211,7 +211,7 @@ def table(source: str, lines: Sequence[Line]) -> Iterator[str]:
     """Yield the table of a source: a row a design and learner."""
     designs = [design for design in DESIGNS.values() if design.source == source]
     titles = ["design", *designs[0].published, "covaria", *METHODS]
-    titles += ["warned; alarmed", "CPU s", "runs"]
+    titles += ["warned; with a warning", "CPU s", "runs"]
     yield row(titles)
     yield "|" + "---|" * len(titles)
     for design in designs:
@@ -248,8 +248,8 @@ those that do: the share with p < {LEVEL} before any correction (`p_value`). Beh
 Monte-Carlo standard error: between runs, or the binomial one with a success and a failure added if
 that is larger. With fewer than {ENOUGH} runs it is a smoke test, which tells a broken test from a
 sound one and no more. Published rates are the authors', with learners they chose; tables are not
-theirs but drawn anew from their formulas. *warned* is how many false findings of gcm+pcm have an
-alarm in `result.quality`, *alarmed* the share of all counted features that have one.
+theirs but drawn anew from their formulas. *warned* is how many false findings of gcm+pcm have a
+warning in `result.quality`, *with a warning* the share of all counted features that have one.
 """
 
 # Behind it stands what the tables show, in words.

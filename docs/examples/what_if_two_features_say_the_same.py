@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 import covaria
+from covaria import plots
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame({"metres": rng.normal(size=500), "rooms": rng.normal(size=500)})
@@ -16,4 +17,6 @@ y = X["metres"] + rng.normal(size=500)
 print(covaria.assess(X, y, learner="linear"))
 print()
 size = {"size": ["metres", "feet"]}
-print(covaria.assess(X, y, learner="linear", groups=size))
+together = covaria.assess(X, y, learner="linear", groups=size)
+print(together)
+plots.save(plots.forest(together, "gcm"), "size.svg")

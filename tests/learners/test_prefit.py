@@ -217,7 +217,7 @@ def test_it_prints_stores_and_repeats(parts, tmp_path):
     assert "Prefit(LinearRegression()" in result.about.learner_text
 
 
-def test_told_of_its_rows_dropout_allows_for_what_standing_in_explains(parts):
+def test_told_of_its_rows_dropout_is_corrected_for_collinearity(parts):
     X, y, others, target = parts
     model = LinearRegression().fit(X, y)
     plain, told = (

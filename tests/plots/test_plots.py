@@ -88,7 +88,7 @@ def test_a_forest_shows_effects_and_intervals_where_they_are(result):
     assert sorted(ends) == pytest.approx(sorted([*own["effect_low"], *own["effect"]]))
 
 
-def test_choosers_have_a_forest_without_intervals(small_data, tmp_path):
+def test_selections_without_a_test_have_a_forest_without_intervals(small_data, tmp_path):
     chosen = assess(*small_data, learner="linear", methods=["lasso"])
     plots.save(plots.forest(chosen), tmp_path / "lasso.svg")
     plots.save(plots.p_values(chosen), tmp_path / "p.svg")

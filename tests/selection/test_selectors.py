@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import covaria
 from covaria import METHODS, InputError, assess
-from covaria.methods import Chooser
+from covaria.methods import SelectionMethod
 from covaria.selection.selectors import Selector, StabilitySelector
 from covaria.selection.stability import Stability, stability
 
@@ -100,7 +100,7 @@ def test_text_with_four_levels_is_one_feature_for_every_method(name, rooms):
     own = selector.result_.only(method).table
     assert selector.get_support().tolist() == own["selected"].tolist()
     assert selector.scores_.shape == (5,)
-    is_test = not isinstance(METHODS[name], Chooser)
+    is_test = not isinstance(METHODS[name], SelectionMethod)
     assert (selector.pvalues_ is not None and selector.pvalues_.shape == (5,)) == is_test
 
 
@@ -586,3 +586,15 @@ def test_before_it_is_fitted_it_says_so_and_what_it_takes(kind, plain_table):
     assert takes.string
     assert takes.categorical
     assert takes.sparse
+
+
+@pytest.mark.parametrize("kind", [Selector, StabilitySelector])
+def test_by_default_what_only_pcm_finds_is_kept_too(kind):
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
+    y = X["b"] ** 2 + 0.3 * rng.normal(size=300)  # even, so that GCM is blind to it
+    kept = [
+        kind(method, learner="splines").fit(X, y).get_support().tolist()
+        for method in ("gcm", "default")
+    ]
+    assert kept == [[False, False, False], [False, True, False]]

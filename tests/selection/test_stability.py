@@ -144,7 +144,7 @@ def test_text_gaps_and_groups_are_one_feature_each(mixed_data):
     assert found.about["task"] == "classification"
 
 
-def test_a_chooser_without_p_values_is_stable_too(small_data):
+def test_selection_without_a_p_value_is_stable_too(small_data):
     found = stability(*small_data, method="lasso", scheme="half_samples", pairs=2)
     assert "x0" in found.selected["lasso"]
     assert "worst_case" in found.expected_false["lasso"]
@@ -262,8 +262,8 @@ def test_it_is_said_how_many_are_selected_at_a_time(small_data):
     found = stability(*small_data, **QUICK)
     assert any(f"gcm selects {found.q['gcm']:.3g} features" in alert for alert in found.alerts)
     assert found.q["gcm"] == found.chosen["gcm"].sum() / 5
-    chooser = stability(*small_data, method="lasso", learner="linear")
-    assert any("nothing bounds" in alert for alert in chooser.alerts)
+    found = stability(*small_data, method="lasso", learner="linear")
+    assert any("nothing bounds" in alert for alert in found.alerts)
 
 
 def test_as_few_rows_and_clusters_as_are_needed_will_do(small_data):

@@ -52,9 +52,10 @@ def in_a_fork(function):
     return process
 
 
-def test_killed_at_twenty_instants_the_table_is_the_same(tmp_path, whole):
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_killed_at_twenty_instants_the_table_is_the_same(tmp_path, whole, seed):
     store = tmp_path / "study.sqlite"
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     kills, seen = 0, 0
     while kills < 20:
         process = in_a_fork(lambda: covaria.run_study(TINY, store=store))

@@ -33,6 +33,7 @@ WAYS = {
     "a pickle": lambda t, wet, warm: pickle.loads(pickle.dumps(t))[wet],
     "groups": lambda t, wet, warm: t.groupby("day")[wet].sum(),
     "groups by it": lambda t, wet, warm: t.groupby(wet)["degrees"].sum().tolist(),
+    "order by a keyword": lambda t, wet, warm: t.sort_values(by=[wet, "day"])["day"],
     "order": lambda t, wet, warm: t.sort_values(wet)["day"],
     "an index": lambda t, wet, warm: t.set_index(wet)["day"].tolist(),
     "a query": lambda t, wet, warm: t.query(f"{wet} > 0 and {warm} > 5")["day"],

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 from covaria.assessment.request import Request
 from covaria.errors import InputError, short
 from covaria.learners import Learner, Prefit, get_learner
-from covaria.methods import PREFIT_METHODS, SEVERAL_METHODS, AnyMethod, Chooser, get_methods
+from covaria.methods import PREFIT_METHODS, SEVERAL_METHODS, AnyMethod, SelectionMethod, get_methods
 from covaria.nuisance.given import Elsewhere, Given
 from covaria.nuisance.splits import can_be_redrawn
 from covaria.results.options import Options
@@ -167,7 +167,7 @@ def without_fits(job: R, given: Given, *, of_default: bool) -> R:
         every = get_methods(["gcm", "loco"], validity=job.options.validity)
         methods = [method for method in every if given.needs.issuperset(method.needs)]
     for method in methods or get_methods("gcm"):
-        if not given.needs.issuperset(method.needs) or isinstance(method, Chooser):
+        if not given.needs.issuperset(method.needs) or isinstance(method, SelectionMethod):
             raise InputError(
                 f"{method.name} cannot be had from these predictions: gcm takes 'y|rest' and "
                 "'x|rest', loco 'y|rest' and 'y|all', and others take a learner."

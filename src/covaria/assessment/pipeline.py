@@ -113,7 +113,7 @@ class Job(Request):
         )
 
     def _chosen(self, ledger: Ledger) -> dict[str, Chosen]:
-        """Return what each chooser chose, now or in the run that is extended."""
+        """Return what is selected without a test, now or in the run that is extended."""
         new = [method for method in self.methods if method.name not in self.chosen]
         fresh = select_without_test(new, self.data, self.options.seed, self.names)
         for name, one in fresh.items():
@@ -130,7 +130,7 @@ class Job(Request):
         settings = {**self.settings, "methods": [method.name for method in more]}
         if asked != self.asked:
             settings["features"] = None if asked is None else list(asked)
-        # Choosers look at all features, and say of the tested ones.
+        # Without a test all features are looked at, and the tested ones told of.
         chosen = self.chosen if asked == self.asked else {}
         job = replace(self, methods=more, asked=asked, settings=settings, chosen=chosen)
         check(job)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from covaria.assessment.request import Request
 from covaria.errors import InputError
 from covaria.learners import Prefit
-from covaria.methods import NOT_PREFIT, Chooser, Method, deciding
+from covaria.methods import NOT_PREFIT, Method, SelectionMethod, deciding
 from covaria.nuisance.plan import Lazy
 from covaria.nuisance.splits import can_be_redrawn
 
@@ -120,7 +120,7 @@ def _check_several(job: Request) -> None:
     lonely = {
         "effect": job.options.effect, "loss": job.data.rule, "predictions": job.given,
         "a prefit model": isinstance(job.learner, Prefit),
-        **{m.name: isinstance(m, Chooser) or (isinstance(m, Method) and bool(m.learners))
+        **{m.name: isinstance(m, SelectionMethod) or (isinstance(m, Method) and bool(m.learners))
            for m in job.methods},
     }  # fmt: skip
     for what, is_asked in lonely.items():

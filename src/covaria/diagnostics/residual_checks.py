@@ -14,6 +14,7 @@ what many columns do together, though nobody can learn it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.inference.tests import normal_p, standard_error
-from covaria.learners import Auto, Boosting
+from covaria.learners import Auto, Boosting, Kernel, Splines
 from covaria.learners.estimators.kernel import Scale
 from covaria.nuisance.extrapolation import PRODUCT
 from covaria.nuisance.fit import by_task, run_plan
@@ -38,6 +39,7 @@ Look = Callable[[Plan, Rows, Array, Array, Array], tuple[Array, Array]]
 # Few trees that learn fast, deep enough for a product of features.
 TREES = Boosting(trees=15, splits=4, shrinkage=0.3)
 N_FOLDS = 5
+PURPOSE = "residual diagnostics"  # of models that are fitted here, in the cost
 # Kernels exp(-|z - z'|² / columns) of standardised values stand on so many rows and cost this much.
 CENTRES, COST = 100, 1 / 3
 # A curve of one column is made of so many waves along its ranks, dear from BENT on, and a parabola
@@ -176,7 +178,7 @@ def _by_trees(plan: Plan, rows: Rows, folds: Sequence[Fold], left: Array) -> Arr
         plan, learner=TREES, folds=[(rows[train], rows[test]) for train, test in folds],
         targets=targets, needs=frozenset({"x_given_rest"}),
         only=frozenset(Task("x_given_rest", k, int(j)) for k in range(len(folds)) for j in alive),
-        choices=None, progress=None, purpose="residual diagnostics",
+        choices=None, progress=None, purpose=PURPOSE,
     )  # fmt: skip
     found = np.zeros_like(left)
     for task, outcome in by_task(second, run_plan(second)).items():
@@ -223,7 +225,7 @@ def _by_kernels(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[A
     from scipy.linalg import solve
     from scipy.spatial.distance import cdist
 
-    found = np.zeros((2, *x.shape))
+    found, start, models = np.zeros((2, *x.shape)), time.perf_counter(), 0
     Z = plan.data.X[rows]
     Z = Scale.of(Z, w).apply(Z)
     for train, test in _folds(plan, rows):
@@ -244,6 +246,8 @@ def _by_kernels(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[A
             held += weighted.T @ learned
             slopes = solve(held, weighted.T @ targets, assume_a="pos")
             found[:, test, j] = (kernel[test] @ slopes).T
+            models += targets.shape[1]
+    _charge(plan, Kernel.name, models, start)
     return found[0], found[1]
 
 
@@ -252,6 +256,7 @@ def _by_curves(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Ar
 
     All residuals are fitted at once: each takes a step towards the curve that tells most of it.
     """
+    start = time.perf_counter()
     curves, cost = _curves(plan.data.X[rows], w)
     n_columns, width = curves.shape[1:]
     left = np.column_stack([x, y])
@@ -259,7 +264,8 @@ def _by_curves(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Ar
     own = np.array([[c in f.columns for f in features] * 2 for c in range(n_columns)])
     each, flat = np.arange(left.shape[1]), curves.reshape(len(left), -1)
     found = np.zeros_like(left)
-    for train, test in _folds(plan, rows):
+    folds = _folds(plan, rows)
+    for train, test in folds:
         learned, targets, own_w = flat[train], left[train], w[train, None]
         blocks = curves[train].transpose(1, 0, 2)
         held = blocks.transpose(0, 2, 1) @ (own_w * blocks) + own_w.sum() * np.diag(cost)
@@ -272,7 +278,14 @@ def _by_curves(plan: Plan, rows: Rows, w: Array, x: Array, y: Array) -> tuple[Ar
             best = np.argmax((towards * told).sum(axis=1), axis=0)
             slopes[best, :, each] += STEP * towards[best, :, each]
         found[test] = flat[test] @ slopes.reshape(-1, len(each))
+    _charge(plan, Splines.name, len(folds) * int(left.any(axis=0).sum()), start)
     return found[:, : x.shape[1]], found[:, x.shape[1] :]
+
+
+def _charge(plan: Plan, learner: str, models: int, start: float) -> None:
+    """Add models that were fitted here to what diagnostics cost."""
+    if plan.ledger:
+        plan.ledger.charge(PURPOSE, learner, models, time.perf_counter() - start)
 
 
 def _with_likeness(

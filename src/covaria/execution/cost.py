@@ -7,7 +7,7 @@ it; what else a stage takes is charged when the stage ends. So the rows add up t
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # What a stage does beside fitting models.
 OTHER = "everything else"
+COLUMNS = ["stage", "purpose", "learner", "models", "seconds"]
 
 
 @dataclass
@@ -62,4 +63,16 @@ class Ledger:
         import pandas as pd
 
         rows = [(*key, *cost) for key, cost in self.rows.items() if any(cost)]
-        return pd.DataFrame(rows, columns=["stage", "purpose", "learner", "models", "seconds"])
+        return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def added(costs: Iterable[pd.DataFrame], stage: str = "", took: float = 0.0) -> pd.DataFrame:
+    """Return the cost of several runs as that of one; what else `took` time goes to the stage."""
+    ledger = Ledger()
+    rows = (row for cost in costs for row in cost.itertuples(index=False))
+    for own, purpose, learner, models, seconds in rows:
+        ledger.current = own
+        ledger.charge(purpose, learner, int(models), float(seconds))
+    ledger.current = stage
+    ledger.charge(OTHER, "", 0, max(0.0, took - ledger.passed))
+    return ledger.table()

@@ -25,7 +25,7 @@ Name = TypeVar("Name")
 
 # So many values are kept at a time: the table, folds, other targets than the columns.
 KEPT = 4
-MEMORY = "/dev/shm"
+MEMORY = "/dev/shm"  # nosec B108 # mkdtemp makes a folder of our own in it
 # Arrays start at multiples of so many bytes.
 STEP = 64
 
@@ -162,14 +162,14 @@ def from_file(path: str) -> object:
     """Return the value of a file. What is written to its arrays stays in this process."""
     with open(path, "rb") as file:
         size = int.from_bytes(file.read(8), "little")
-        made, index = pickle.loads(file.read(size))
+        made, index = pickle.loads(file.read(size))  # nosec B301 # of our own closed folder
         mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
     start, arrays = _round_up(8 + size), []
     for length, fixed in index:
         part = mapped[start : start + length]
         arrays.append(part.toreadonly() if fixed else part)
         start = _round_up(start + length)
-    return pickle.loads(made, buffers=arrays)
+    return pickle.loads(made, buffers=arrays)  # nosec B301 # as above
 
 
 def forget_files() -> None:

@@ -551,7 +551,7 @@ class Prefit(Learner):
     array, text and gaps included. It may be anything with `predict`, for classes `predict_proba`, a
     function of the table, or a torch module. What PCM and cpi have to know of the other features,
     the learner `nuisance` fits on the rows given. `n_train` is how many rows the model learned
-    from: with it dropout and permutation allow for what a useless feature gains by standing in.
+    from: with it dropout and permutation allow for what a useless feature gains by collinearity.
     """
 
     name: ClassVar[str] = "prefit"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -180,8 +181,8 @@ class Combination:
 
 
 @dataclass(frozen=True)
-class Chooser:
-    """A way to choose features without a test: one statistic each, and no p-value."""
+class SelectionMethod:
+    """Selection without a p-value: one statistic for each feature, and what it selects."""
 
     name: str
     settings: Lasso | Knockoffs
@@ -201,7 +202,7 @@ class Chooser:
         return "selection without a p-value"
 
 
-AnyMethod = Method | Combination | Chooser
+AnyMethod = Method | Combination | SelectionMethod
 
 METHODS: dict[str, AnyMethod] = {
     method.name: method
@@ -370,7 +371,7 @@ METHODS: dict[str, AnyMethod] = {
             view=lambda residuals: residuals.of_lazy_networks,
             fisher=of_lazy_networks(fisher_scale),
         ),
-        Chooser(
+        SelectionMethod(
             "lasso",
             Lasso(),
             label="lasso",
@@ -380,7 +381,7 @@ METHODS: dict[str, AnyMethod] = {
             about="a coefficient that the lasso keeps (glmnet's lambda.1se); no p-value",
             effect="standardised coefficient",
         ),
-        Chooser(
+        SelectionMethod(
             "knockoffs",
             Knockoffs(),
             label="knockoffs",
@@ -480,3 +481,12 @@ def deciding(methods: Sequence[AnyMethod]) -> str:
     tests = [m for m in methods if isinstance(m, (Method, Combination))]
     both = [m.name for m in tests if isinstance(m, Combination)]
     return both[0] if both else tests[0].name if tests else ""
+
+
+def __getattr__(name: str) -> object:
+    """Return what had another name in version 0.1, accepted for one version more."""
+    if name == "Chooser":
+        message = "covaria.methods.Chooser is now called SelectionMethod."
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return SelectionMethod
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -119,7 +119,7 @@ def cross_validate(
 
 @dataclass(frozen=True)
 class Lasso:
-    """The lasso as a chooser: features with a coefficient other than 0 at the rule's lambda.
+    """The lasso as a selection without a p-value: coefficients other than 0 at the rule's lambda.
 
     >>> Lasso(rule="min").folds
     10

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from covaria.methods.standing_in import less_standing_in
+from covaria.methods.collinearity import collinearity_corrected
 from covaria.nuisance.residuals import Residuals
 
 
 def permutation(residuals: Residuals, rng: Generator) -> NDArray[np.float64]:
     """Return the loss with x_j shuffled, on average over shuffles, less the loss as it is."""
     gains = residuals.weighted(residuals.loss_permuted - residuals.loss_given_all)
-    return less_standing_in(residuals, gains, weight=2.0, free=0.5)
+    return collinearity_corrected(residuals, gains, weight=2.0, free=0.5)

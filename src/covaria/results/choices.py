@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from covaria.methods import AnyMethod, Chooser
+from covaria.methods import AnyMethod, SelectionMethod
 from covaria.methods.choice import Choice
 from covaria.randomness import stream
 from covaria.tables.dataset import Dataset
@@ -14,7 +14,7 @@ from covaria.tables.dataset import Dataset
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a chooser chose, and how long it took."""
+    """What was selected without a test, and how long it took."""
 
     choice: Choice
     seconds: float
@@ -23,10 +23,10 @@ class Chosen:
 def select_without_test(
     methods: Sequence[AnyMethod], data: Dataset, seed: int, names: Collection[str]
 ) -> dict[str, Chosen]:
-    """Return what each chooser among the methods chose of all features, and says of some."""
+    """Return what the methods without a test select of all features, and say of some."""
     chosen, some = {}, [j for j, name in enumerate(data.names) if name in names]
     for method in methods:
-        if isinstance(method, Chooser):
+        if isinstance(method, SelectionMethod):
             start = time.perf_counter()
             rng = stream(seed, type(method.settings).__name__)  # whatever its settings
             choice = method.settings.choose(data, rng)

@@ -14,7 +14,7 @@ from covaria.diagnostics.residual_checks import ResidualCheck
 from covaria.errors import NothingFitted, short
 from covaria.inference.tests import Tests, combine_repeats, mean_test
 from covaria.learners import Learner
-from covaria.methods import AnyMethod, Chooser, Combination, Method, deciding
+from covaria.methods import AnyMethod, Combination, Method, SelectionMethod, deciding
 from covaria.methods.few_rows import steadied
 from covaria.nuisance.residuals import Residuals
 from covaria.randomness import stream
@@ -102,7 +102,7 @@ def _tested_by_all(
     scores: dict[str, Array] = {}
     tables: list[pd.DataFrame] = []
     for method in methods:
-        if isinstance(method, Chooser):
+        if isinstance(method, SelectionMethod):
             tables.append(
                 rows_of_choice(method, fitted[0].data, chosen[method.name].choice, options)
             )

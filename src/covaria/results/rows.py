@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from covaria.inference.corrections import adjust, strongest
 from covaria.inference.tests import Tests, agreeing, either_p, freedom_of, interval, normal_quantile
 from covaria.inference.tests import correlation as correlation_of
-from covaria.methods import Chooser, Combination, Method
+from covaria.methods import Combination, Method, SelectionMethod
 from covaria.methods.choice import Choice
 from covaria.methods.plm import partially_linear
 from covaria.nuisance.residuals import Residuals
@@ -194,9 +194,9 @@ def _selected(
 
 
 def rows_of_choice(
-    method: Chooser, data: Dataset, choice: Choice, options: Options
+    method: SelectionMethod, data: Dataset, choice: Choice, options: Options
 ) -> pd.DataFrame:
-    """Return the tidy rows of a chooser; what only a test has stays empty."""
+    """Return the tidy rows of a selection without a test; what only a test has stays empty."""
     selected = choice.selected
     if options.top is not None:
         empty = np.full(data.n_features, np.nan)

@@ -11,6 +11,7 @@ Folds are a lottery, so it is played `seeds` times and the spread over the draws
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from covaria.assessment import WITHOUT_CHECKS, Job, prepare
 from covaria.errors import InputError, short, text_of
+from covaria.execution.cost import Ledger, added
 from covaria.execution.progress import watched
 from covaria.learners import Learner, Prefit, get_learner
 from covaria.nuisance.plan import Plan, Progress
@@ -114,6 +116,7 @@ def refit(
     check_options(options, own=("learner", "learners", "methods"))
     check_splits(plain(options.get("splits", 5)))
     runs: list[_Run] = []
+    start = time.perf_counter()
     named = name_learners([learner] if learners is None else learners)
     if any(isinstance(one, Prefit) for one in named.values()):
         raise InputError(
@@ -128,10 +131,15 @@ def refit(
             _check_comparable(job)
             for at in range(seed, seed + seeds):
                 # The same table for every draw of the folds: a sample of rows goes by the seed.
-                one_draw = replace(job, options=replace(job.options, seed=at))
+                one_draw = replace(job, options=replace(job.options, seed=at),
+                                   seconds=job.seconds if at == seed else 0.0)  # fmt: skip
                 found = stability_of(one_draw, rule, _after(heard, len(runs) * rule.count, total))
-                runs.append(_Run(name, at, found, _errors(job, found, at), _loss(job.data)))
-    return _concluded(runs)
+                ledger = Ledger()
+                with ledger.stage("refit"):
+                    errors = _errors(job, found, at, ledger)
+                cost = added([found.cost, ledger.table()])
+                runs.append(_Run(name, at, found, errors, _loss(job.data), cost))
+    return _concluded(runs, start)
 
 
 def _loss(data: Dataset) -> str:
@@ -190,9 +198,10 @@ class _Run:
     stability: Stability
     errors: Mapping[str, list[float]]
     loss: str
+    cost: pd.DataFrame
 
 
-def _errors(job: Job, found: Stability, seed: int) -> dict[str, list[float]]:
+def _errors(job: Job, found: Stability, seed: int, ledger: Ledger) -> dict[str, list[float]]:
     """Return the error of the refitted learner on each left-out part, for each method."""
     chosen = {**found.chosen, EVERYTHING: np.ones_like(next(iter(found.chosen.values())))}
     errors: dict[str, list[float]] = {method: [] for method in chosen}
@@ -202,15 +211,17 @@ def _errors(job: Job, found: Stability, seed: int) -> dict[str, list[float]]:
             key = flags[at].tobytes()
             if key not in known:
                 known[key] = held_out_error(
-                    job.data, job.of_y or job.learner, flags[at], fold, seed_of(seed, "refit", at)
-                )
+                    job.data, job.of_y or job.learner, flags[at], fold,
+                    seed_of(seed, "refit", at), ledger,
+                )  # fmt: skip
             errors[method].append(known[key])
     return errors
 
 
 def held_out_error(
-    data: Dataset, learner: Learner, selected: Flags, fold: Fold, seed: int
-) -> float:
+    data: Dataset, learner: Learner, selected: Flags, fold: Fold, seed: int,
+    ledger: Ledger | None = None,
+) -> float:  # fmt: skip
     """Return the mean loss on a fold's test rows of the learner fitted on the selected features.
 
     Where nothing is selected, or nothing that varies, the mean is predicted.
@@ -220,7 +231,9 @@ def held_out_error(
     if kept.X.shape[1] == 0:
         losses = data.loss(data.mean_prediction(train, len(test)), test)
     else:
-        left = fit_residuals(Plan(kept, learner, [fold], frozenset({"y_given_all"}), seed))
+        plan = Plan(kept, learner, [fold], frozenset({"y_given_all"}), seed, ledger=ledger,
+                    purpose="refits on what was selected")  # fmt: skip
+        left = fit_residuals(plan)
         if left.failures:
             reason = next(iter(left.failures.values()))
             raise InputError(f"{learner} could not be refitted ({reason}). Use another learner.")
@@ -263,6 +276,7 @@ class Refit:
                  feature was selected on at least `threshold` of the parts), unstable (the share in
                  which it was selected on some parts, but not on all)
     about        rows, features, learners, mode, folds, seeds
+    cost         models fitted and seconds of all that was run, as `Result.cost` has them
     """
 
     table: pd.DataFrame
@@ -271,6 +285,7 @@ class Refit:
     frequencies: pd.DataFrame
     about: Mapping[str, Any]
     alerts: tuple[str, ...] = field(default=())
+    cost: pd.DataFrame = field(default_factory=lambda: Ledger().table(), repr=False)
 
     @property
     def stable(self) -> dict[str, dict[str, list[str]]]:
@@ -348,10 +363,11 @@ def joined(parts: Sequence[Refit]) -> Refit:
             "seed": seeds[0],
         },
         alerts=tuple(dict.fromkeys(alert for part in parts for alert in part.alerts)),
+        cost=added(part.cost for part in parts),
     )
 
 
-def _concluded(runs: Sequence[_Run]) -> Refit:
+def _concluded(runs: Sequence[_Run], start: float) -> Refit:
     import pandas as pd
 
     errors = pd.DataFrame([line for run in runs for line in _error_lines(run)])
@@ -359,11 +375,12 @@ def _concluded(runs: Sequence[_Run]) -> Refit:
     first = runs[0].stability.about
     seeds = sorted({run.seed for run in runs})
     alerts = dict.fromkeys(note for run in runs for note in run.stability.notes)
+    table, frequencies = _summary(draws), _frequencies(runs)
     return Refit(
-        table=_summary(draws),
+        table=table,
         errors=errors,
         draws=draws,
-        frequencies=_frequencies(runs),
+        frequencies=frequencies,
         about={
             "target": first["target"],
             "n_rows": first["n_rows"],
@@ -380,6 +397,7 @@ def _concluded(runs: Sequence[_Run]) -> Refit:
             "seed": seeds[0],
         },
         alerts=tuple(short(alert, 400) for alert in alerts),
+        cost=added((run.cost for run in runs), "refit", time.perf_counter() - start),
     )
 
 

@@ -202,7 +202,7 @@ class _ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class Selector(_ColumnSelector):
-    """Keeps the columns of the features that a test or a chooser finds to matter.
+    """Keeps the columns of the features that a test, or a selection without one, finds to matter.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ Meinshausen and Bühlmann, JRSSB 72 (2010); Shah and Samworth, JRSSB 75 (2013).
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from covaria.assessment import WITHOUT_CHECKS, Job, assess, prepare
 from covaria.errors import InputError, NothingFitted, listed, plural, short
+from covaria.execution.cost import Ledger, added
 from covaria.execution.executors import Died, Unsendable, each, in_order
 from covaria.execution.processes import Processes
 from covaria.execution.progress import watched
@@ -130,15 +132,17 @@ def stability_of(job: Job, rule: Rule, progress: Progress | None) -> Stability:
     """Return how often each feature of a checked run is selected on parts of its rows."""
     if job.finds_groups:
         raise InputError("groups='auto' is for assess. Name the groups, or leave them out.")
+    start, runs = time.perf_counter(), []
     samples = rule.samples(job.data, job.options.seed)
-    runs = []
     for run in _runs(job, samples, rule.scheme):
         runs.append(run)
         if progress:
             progress(len(runs), len(samples))
     if all(run.nothing for run in runs):
         raise InputError(f"On a part of {plural(len(samples[0][0]), 'row')}: {runs[0].nothing}")
-    return _concluded(job, rule, samples, runs)
+    found = _concluded(job, rule, samples, runs)
+    took = job.seconds + time.perf_counter() - start
+    return replace(found, cost=_cost(job, runs, took))
 
 
 @dataclass(frozen=True)
@@ -250,6 +254,7 @@ class _Run:
 
     selected: dict[str, Flags]
     sided: dict[str, str]
+    cost: pd.DataFrame
     failures: tuple[str, ...] = ()
     nothing: str = ""  # why no fit succeeded
 
@@ -281,8 +286,9 @@ def _run(task: tuple[Job, Rows, int]) -> _Run:
     job, rows, seed = task
     try:
         part = replace(
-            job, data=part_of(job.data, rows), options=replace(job.options, seed=seed), n_jobs=1
-        )
+            job, data=part_of(job.data, rows), options=replace(job.options, seed=seed), n_jobs=1,
+            seconds=0.0,
+        )  # fmt: skip
         result, nothing = part.run(), ""
     except NothingFitted as error:
         result, nothing = error.result, str(error)
@@ -298,6 +304,7 @@ def _run(task: tuple[Job, Rows, int]) -> _Run:
     return _Run(
         selected=dict(zip(result.methods, selected, strict=True)),
         sided={name: str(result.about.methods[name]) for name in tested},
+        cost=result.cost,
         failures=tuple(result.failures) if some_failed else (),
         nothing=nothing,
     )
@@ -373,6 +380,7 @@ class Stability:
     about           rule, learner, level and seed
     alerts          sentences to read before trusting the table
     notes           those of them that are about the rows and the fits
+    cost            models fitted and seconds on all parts together, as `Result.cost` has them
     """
 
     table: pd.DataFrame
@@ -382,6 +390,7 @@ class Stability:
     about: Mapping[str, Any]
     alerts: tuple[str, ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
+    cost: pd.DataFrame = field(default_factory=lambda: Ledger().table(), repr=False)
 
     @property
     def methods(self) -> list[str]:
@@ -471,6 +480,14 @@ def _concluded(job: Job, rule: Rule, samples: Sequence[Fold], runs: Sequence[_Ru
         alerts=(*notes, *rates),
         notes=notes,
     )
+
+
+def _cost(job: Job, runs: Sequence[_Run], took: float) -> pd.DataFrame:
+    """Return what all parts cost, and checking the table, which is done once."""
+    ledger = Ledger()
+    with ledger.stage("prepare"):
+        ledger.charge("checking the table", "", 0, job.seconds)
+    return added([ledger.table(), *(run.cost for run in runs)], "stability", took)
 
 
 @dataclass(frozen=True)

@@ -278,7 +278,7 @@ def from_source(source: str, function: str, name: str) -> Callable[..., Model]:
     """Return the function that a Python file defines, which makes a Model of its settings."""
     space: dict[str, Any] = {"__name__": f"covaria_study_{name}"}
     try:
-        exec(compile(source, name, "exec"), space)
+        exec(compile(source, name, "exec"), space)  # nosec B102 # the user's own file
     except (Exception, SystemExit) as error:
         reason = short(f"{type(error).__name__}: {error}", 200)
         raise InputError(f"{short(name)} cannot be run ({reason}).") from error

@@ -145,8 +145,7 @@ class Store:
             f"INSERT OR REPLACE INTO tasks VALUES ({', '.join('?' * len(task))})", task
         )
         self.connection.executemany(
-            f"INSERT INTO rows VALUES ({', '.join('?' * (3 + len(COLUMNS)))})",
-            [(*key, place, *row) for place, row in enumerate(done.rows)],
+            _NEW_ROW, [(*key, place, *row) for place, row in enumerate(done.rows)]
         )
 
     def tasks(self) -> dict[tuple[int, int], str]:
@@ -177,9 +176,8 @@ class Store:
     def rows(self) -> Iterator[Row]:
         """Yield cell, repeat and the columns of every test, in a fixed order."""
         with _sentences(self.path, "read"):
-            yield from self.connection.execute(
-                f"SELECT cell, repeat, {', '.join(COLUMNS)} FROM rows ORDER BY cell, repeat, place"
-            )
+            for cell, repeat, _, *row in self.connection.execute(_ALL_ROWS):
+                yield (cell, repeat, *row)
 
     def done(self, cell: int, repeat: int) -> Done:
         """Return what came of one task."""
@@ -188,11 +186,8 @@ class Store:
             failure, seconds = self.connection.execute(
                 "SELECT failure, seconds FROM tasks WHERE cell = ? AND repeat = ?", key
             ).fetchone()
-            rows = self.connection.execute(
-                f"SELECT {', '.join(COLUMNS)} FROM rows "
-                "WHERE cell = ? AND repeat = ? ORDER BY place", key,
-            ).fetchall()  # fmt: skip
-        return Done(cell, repeat, tuple(rows), seconds, failure)
+            rows = self.connection.execute(_ROWS_OF_ONE, key).fetchall()
+        return Done(cell, repeat, tuple(row[3:] for row in rows), seconds, failure)
 
     def add_all(self, many: Iterable[Done]) -> None:
         """Write many tasks in one transaction."""
@@ -406,9 +401,12 @@ def _is_row(row: Row) -> bool:
     )
 
 
-_ALL_ROWS = (
-    f"SELECT cell, repeat, place, {', '.join(COLUMNS)} FROM rows ORDER BY cell, repeat, place"
-)
+_PLACED = ", ".join(("cell", "repeat", "place", *COLUMNS))
+_ROWS = f"SELECT {_PLACED} FROM rows"  # nosec B608 # the names are ours
+_ALL_ROWS = f"{_ROWS} ORDER BY cell, repeat, place"
+_ROWS_OF_ONE = f"{_ROWS} WHERE cell = ? AND repeat = ? ORDER BY place"
+_MARKS = ", ".join("?" * (3 + len(COLUMNS)))
+_NEW_ROW = f"INSERT INTO rows VALUES ({_MARKS})"  # nosec B608 # question marks alone
 _NO_MORE: tuple[Any, Iterator[Row]] = (None, iter(()))
 
 

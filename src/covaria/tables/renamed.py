@@ -5,11 +5,24 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any, ClassVar, TypeVar
 
 import pandas as pd
 
 Key = TypeVar("Key")
+
+
+def _by_name(method: Callable[..., Any]) -> Any:
+    """Return a method of tables that is asked for columns first, with old names as well."""
+
+    @wraps(method)
+    def asked(self: Renamed, *columns: object, **options: object) -> object:
+        first = {name: self.of_today(options[name]) for name in ("by", "keys") if name in options}
+        some = [self.of_today(one) for one in columns[:1]]
+        return method(self, *some, *columns[1:], **(options | first))
+
+    return asked
 
 
 class Renamed(pd.DataFrame):
@@ -48,7 +61,7 @@ class Renamed(pd.DataFrame):
             return key
         return type(key)(warned(key, self.old_names[key], depth + 1))
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         return super().__getitem__(self.of_today(key))
 
     def __getattr__(self, name: str) -> Any:  # type: ignore[misc]
@@ -67,14 +80,9 @@ class Renamed(pd.DataFrame):
     def at(self) -> Any:
         return _ByName(self, super().at)
 
-    def groupby(self, by: Any = None, *args: Any, **options: Any) -> Any:
-        return super().groupby(self.of_today(by), *args, **options)
-
-    def sort_values(self, by: Any, *args: Any, **options: Any) -> Any:
-        return super().sort_values(self.of_today(by), *args, **options)
-
-    def set_index(self, keys: Any, *args: Any, **options: Any) -> Any:
-        return super().set_index(self.of_today(keys), *args, **options)
+    groupby = _by_name(pd.DataFrame.groupby)
+    sort_values = _by_name(pd.DataFrame.sort_values)
+    set_index = _by_name(pd.DataFrame.set_index)
 
     def eval(self, expr: str, *args: Any, **options: Any) -> Any:
         """Evaluate an expression of columns; `query` does so as well."""
@@ -103,16 +111,16 @@ class _ByName:
     def __init__(self, table: Renamed, places: Any) -> None:
         self.table, self.places = table, places
 
-    def __call__(self, *args: Any, **options: Any) -> _ByName:
+    def __call__(self, *args: object, **options: object) -> _ByName:
         return _ByName(self.table, self.places(*args, **options))
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         return self.places[self._of_today(key)]
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         self.places[self._of_today(key)] = value
 
-    def _of_today(self, key: Any) -> Any:
+    def _of_today(self, key: object) -> object:
         if isinstance(key, tuple) and len(key) == 2:
             return key[0], self.table.of_today(key[1], 4)
         return key

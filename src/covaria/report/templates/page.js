@@ -88,8 +88,8 @@
     choose.addEventListener("change", () => show(Number(choose.value)));
     back.addEventListener("click", () => show(Number(choose.value) - 1));
     on.addEventListener("click", () => show(Number(choose.value) + 1));
-    one("#chooser").addEventListener("submit", (event) => event.preventDefault());
-    one("#chooser").hidden = false;
+    one("#one-feature").addEventListener("submit", (event) => event.preventDefault());
+    one("#one-feature").hidden = false;
     show(0);
     follow();
     addEventListener("hashchange", follow);

@@ -9,9 +9,9 @@ from pandas.testing import assert_frame_equal
 
 import covaria
 from covaria import InputError, Result, assess, write_report
-from covaria.methods import METHODS, Chooser, get_methods
+from covaria.methods import METHODS, SelectionMethod, get_methods
 
-CHOOSERS = [name for name, method in METHODS.items() if isinstance(method, Chooser)]
+SELECTIONS = [name for name, method in METHODS.items() if isinstance(method, SelectionMethod)]
 
 
 @pytest.fixture(scope="module")
@@ -21,24 +21,24 @@ def linear_data():
 
 @pytest.fixture(scope="module")
 def both(linear_data):
-    return assess(*linear_data, learner="linear", methods=["gcm", *CHOOSERS])
+    return assess(*linear_data, learner="linear", methods=["gcm", *SELECTIONS])
 
 
 def test_they_have_a_statistic_and_no_p_value(both):
-    rows = both.table[both.table["method"].isin(CHOOSERS)]
-    assert len(rows) == 20 * len(CHOOSERS)
+    rows = both.table[both.table["method"].isin(SELECTIONS)]
+    assert len(rows) == 20 * len(SELECTIONS)
     assert rows[["p_value", "p_adjusted", "std_error", "low", "high"]].isna().all(axis=None)
     assert rows[["estimate", "statistic", "effect"]].notna().all(axis=None)
     assert set(both.scores) == {"gcm"}
-    assert both.methods == ["gcm", *CHOOSERS]
+    assert both.methods == ["gcm", *SELECTIONS]
 
 
-@pytest.mark.parametrize("name", CHOOSERS)
+@pytest.mark.parametrize("name", SELECTIONS)
 def test_they_choose_what_matters(name, both):
     assert {f"x{j}" for j in range(3, 9)} <= set(both.selected[name])
 
 
-@pytest.mark.parametrize("name", CHOOSERS)
+@pytest.mark.parametrize("name", SELECTIONS)
 def test_one_more_method_changes_nothing_and_the_same_seed_gives_the_same(name, linear_data, both):
     alone = assess(*linear_data, methods=[name])
     assert_frame_equal(alone.table, both.only(name).table, check_exact=True)
@@ -103,12 +103,12 @@ def test_a_text_column_of_four_levels_is_one_feature(name):
 
 def test_three_classes_are_refused_before_anything_is_fitted():
     X, y = np.random.default_rng(0).normal(size=(90, 3)), np.repeat(["a", "b", "c"], 30)
-    for name in CHOOSERS:
+    for name in SELECTIONS:
         with pytest.raises(InputError, match="class"):
             assess(X, y, methods=[name])
 
 
-@pytest.mark.parametrize("name", ["gcm", "loco", *CHOOSERS])
+@pytest.mark.parametrize("name", ["gcm", "loco", *SELECTIONS])
 def test_top_takes_the_strongest(name, linear_data):
     result = assess(*linear_data, learner="linear", methods=[name], top=3)
     assert len(result.selected[name]) == 3
@@ -121,3 +121,12 @@ def test_top_takes_the_strongest(name, linear_data):
 def test_names_are_split_at_commas_outside_brackets():
     names = [m.name for m in get_methods("gcm,knockoffs(fdr=0.1, repeats=3),lasso")]
     assert names == ["gcm", "knockoffs(fdr=0.1, repeats=3)", "lasso"]
+
+
+def test_selection_methods_were_called_choosers_for_one_version():
+    import covaria.methods
+
+    with pytest.warns(DeprecationWarning, match="SelectionMethod"):
+        assert covaria.methods.Chooser is SelectionMethod
+    with pytest.raises(AttributeError, match="Choosing"):
+        _ = covaria.methods.Choosing

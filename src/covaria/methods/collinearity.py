@@ -1,4 +1,4 @@
-"""What a useless feature gains by standing in for its neighbours.
+"""The collinearity correction: what a useless feature gains from its neighbours.
 
 Dropout and permutation ask what the fitted model uses. A model never knows its coefficients
 exactly, and among correlated features the errors compensate: it leans a little on a useless
@@ -35,20 +35,22 @@ WIDER = (
 
 
 @dataclass(frozen=True)
-class StandingInPolicy(Policy):
-    """How much wider scores get where a feature stands in for its neighbours.
+class CollinearityPolicy(Policy):
+    """How much wider scores get where a feature is collinear with its neighbours.
 
-    widen   times what standing in is expected to add to their mean
+    widen   times what collinearity is expected to add to their mean
     """
 
     widen: float = threshold(2.0, WIDER)
 
 
-POLICY = StandingInPolicy()
+POLICY = CollinearityPolicy()
 
 
-def less_standing_in(residuals: Residuals, gains: Array, *, weight: float, free: float) -> Array:
-    """Return the gains without what standing in explains: weight × (V − free) σ²/n a feature."""
+def collinearity_corrected(
+    residuals: Residuals, gains: Array, *, weight: float, free: float
+) -> Array:
+    """Return the gains without what collinearity explains: weight × (V − free) σ²/n a feature."""
     if not residuals.n_learned:
         return gains
     excess = np.maximum(0.0, residuals.data.inflation - free)
