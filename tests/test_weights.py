@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from covaria import assess
 from covaria.assessment import prepare
 from covaria.diagnostics.residual_checks import check_residuals
-from covaria.methods.collinearity import _worth
+from covaria.nuisance.model_noise import worth_of_rows
 from covaria.nuisance.regressions import fit_residuals
 
 N = 200
@@ -140,7 +140,7 @@ def test_copies_and_weights_are_worth_the_same_rows(times):
     by_weight = prepare(X, y, learner="linear", methods="dropout", sample_weight=times)
     by_row = prepare(again, y_again, learner="linear", methods="dropout", splits=parts)
     rows = [
-        _worth(residuals) * residuals.data.n_rows
+        worth_of_rows(residuals.data) * residuals.data.n_rows
         for residuals in (fit_residuals(job.plan(0)) for job in (by_weight, by_row))
     ]
     assert rows[0] == pytest.approx(times.sum() ** 2 / (times**2).sum())

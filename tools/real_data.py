@@ -9,8 +9,6 @@ the seed and the version in about.json.
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import sys
 import time
 from pathlib import Path
@@ -18,11 +16,11 @@ from typing import Any
 
 import pandas as pd
 
-import covaria
 from covaria import datasets
 from covaria.paper import real_page
 from covaria.paper import real_tables as real
 from covaria.paper import statements as real_items
+from covaria.paper.kept import Stamp
 from covaria.paper.published import PUBLISHED
 from covaria.selection.refit import Refit
 
@@ -45,8 +43,11 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for part in PARTS if asked.part == "all" else [asked.part]:
         if part in PARTS:
+            before = time.process_time()
             PARTS[part](asked)
-            _sign(part, asked)
+            command = "python tools/real_data.py " + " ".join(sys.argv[1:])
+            stamp = Stamp.now(command, asked.seed, seconds=time.process_time() - before)
+            real_items.sign(FOLDER, part, _names(asked, part), stamp)
     if asked.part in ("page", "all"):
         path = ROOT / "docs" / "real_data.md"
         path.write_text(real_page.page(FOLDER), encoding="utf-8")
@@ -58,20 +59,6 @@ def _names(asked: argparse.Namespace, part: str) -> list[str]:
     about = {"instead": [n for n, known in PUBLISHED.items() if known.instead], "networks": EPOCHS}
     names = [n.strip() for n in asked.only.split(",") if n.strip()] or list(PUBLISHED)
     return [name for name in names if name in about.get(part, names)]
-
-
-def _sign(part: str, asked: argparse.Namespace) -> None:
-    """Write down how a part was made, for each table."""
-    path = FOLDER / "about.json"
-    about = json.loads(path.read_text()) if path.exists() else {}
-    how = {
-        "command": "python tools/real_data.py " + " ".join(sys.argv[1:]),
-        "seed": asked.seed,
-        "version": covaria.__version__,
-        "python": platform.python_version(),
-    }
-    about.setdefault(part, {}).update(dict.fromkeys(_names(asked, part), how))
-    path.write_text(json.dumps(about, indent=1, sort_keys=True) + "\n")
 
 
 def _keep(name: str, rows: pd.DataFrame) -> None:

@@ -477,7 +477,8 @@ predicts plus noise (R² .5, .3 and .7 in turn; the feature changes from run to 
 others x_j says nothing of y, and both nuisance regressions have the same hard function to learn.
 Copies of rows are left out; n is what could be had of short tables. "In doubt": a warning, or the
 verdict *cannot tell*. Airbnb, wine, social media and gas turbine were looked at when the rule
-was set ([auto](auto.md#what-both-regressions-may-miss)), on draws of other seeds.
+was set ([auto](auto.md#what-both-regressions-may-miss)), on draws of other seeds. These runs are of
+the rule before the second learner; its own check is on the page of auto.
 """
 
 WARNINGS_HEAD = """

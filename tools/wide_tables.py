@@ -30,7 +30,9 @@ from covaria.methods import knockoffs
 
 Array = NDArray[np.float64]
 N_ROWS, N_USEFUL, EFFECT, FDR = 200, 20, 0.6, 0.2
-FIELDS = ("columns", "design", "way", "run", "selected", "false", "power", "cpu_seconds")
+# Of one draw of copies, every list is read off the same statistics.
+TARGETS = (0.1, FDR)
+FIELDS = ("columns", "design", "way", "fdr", "run", "selected", "false", "power", "cpu_seconds")
 
 
 def independent(rng: np.random.Generator, p: int) -> Array:
@@ -88,8 +90,8 @@ WAYS = {
 }  # fmt: skip
 
 
-def run(design: str, way: str, p: int, seed: int) -> dict[str, object]:
-    """Return what one way selects of one table."""
+def run(design: str, way: str, p: int, seed: int) -> list[dict[str, object]]:
+    """Return what one way selects of one table, at each target that one run can tell."""
     rng = np.random.default_rng([25, seed, p])
     X = DESIGNS[design](rng, p)
     useful = rng.choice(p, N_USEFUL, replace=False)
@@ -99,14 +101,29 @@ def run(design: str, way: str, p: int, seed: int) -> dict[str, object]:
     with _covariance_shrunk(way == "shrunken"):
         result = covaria.assess(X, y, methods=WAYS[way], seed=seed, progress=False, **options)
     seconds = time.process_time() - start
-    chosen = result.selected["gcm+pcm" if way == "default" else result.methods[0]]
     names = {f"x{j}" for j in useful}
-    found = len(names & set(chosen))
+    rows: list[dict[str, object]] = []
+    for fdr, chosen in _lists(result, way).items():
+        found = len(names & chosen)
+        rows.append({
+            "columns": p, "design": design, "way": way, "fdr": fdr, "run": seed,
+            "selected": len(chosen), "false": len(chosen) - found, "power": found / N_USEFUL,
+            "cpu_seconds": round(seconds, 2),
+        })  # fmt: skip
+    return rows
+
+
+def _lists(result: covaria.Result, way: str) -> dict[float, set[str]]:
+    """Return what is selected at each target."""
+    if way in ("default", "repeats"):
+        method = "gcm+pcm" if way == "default" else result.methods[0]
+        return {FDR: set(result.selected[method])}
+    wins = result.table.set_index("feature")["statistic"]
+    wins = wins.astype(float)
     return {
-        "columns": p, "design": design, "way": way, "run": seed, "selected": len(chosen),
-        "false": len(chosen) - found, "power": found / N_USEFUL,
-        "cpu_seconds": round(seconds, 2),
-    }  # fmt: skip
+        fdr: set(wins.index[wins >= knockoffs.knockoff_threshold(wins.to_numpy(), fdr)])
+        for fdr in TARGETS
+    }
 
 
 @contextmanager
@@ -141,16 +158,16 @@ def store(path: Path, row: dict[str, object]) -> None:
 
 def table(rows: list[dict[str, str]]) -> str:
     """Return FDR, power and seconds of each cell as Markdown."""
-    lines = ["| columns | design | way | runs | FDR | power | seconds |"]
-    lines.append("| --- | --- | --- | --- | --- | --- | --- |")
-    cells = dict.fromkeys((r["columns"], r["design"], r["way"]) for r in rows)
-    for cell in sorted(cells, key=lambda c: (int(c[0]), list(DESIGNS).index(c[1]), c[2])):
-        own = [r for r in rows if (r["columns"], r["design"], r["way"]) == cell]
+    lines = ["| columns | design | way | target | runs | FDR | power | seconds |"]
+    lines.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    cells = dict.fromkeys((r["columns"], r["design"], r["way"], r["fdr"]) for r in rows)
+    for cell in sorted(cells, key=lambda c: (int(c[0]), list(DESIGNS).index(c[1]), *c[2:])):
+        own = [r for r in rows if (r["columns"], r["design"], r["way"], r["fdr"]) == cell]
         fdp = np.array([int(r["false"]) / max(1, int(r["selected"])) for r in own])
         error = fdp.std() / np.sqrt(len(own))
         power, seconds = (np.mean([float(r[k]) for r in own]) for k in ("power", "cpu_seconds"))
         lines.append(
-            f"| {int(cell[0]):,} | {cell[1]} | {cell[2]} | {len(own)} | {fdp.mean():.2f} ± "
+            f"| {int(cell[0]):,} | {' | '.join(cell[1:])} | {len(own)} | {fdp.mean():.2f} ± "
             f"{error:.2f} | {power:.2f} | {seconds:.1f} |"
         )
     return "\n".join(lines)
@@ -170,7 +187,8 @@ def main() -> None:
         for design in asked.designs.split(","):
             for way in asked.ways.split(","):
                 if (str(asked.columns), design, way, str(seed)) not in known:
-                    store(asked.path, run(design, way, asked.columns, seed))
+                    for row in run(design, way, asked.columns, seed):
+                        store(asked.path, row)
     print(table(stored(asked.path)))
 
 

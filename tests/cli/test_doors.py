@@ -62,6 +62,57 @@ def test_other_commands_regress_as_assess_does(door):
         assert READ.get(name, lambda value: value)(known[name]) == defaults()[name], name
 
 
+# What one question of a table has no use for, or calls otherwise.
+OF_MANY = {"features", "groups", "correction", "top", "predictions", "paper", "validity",
+           "permutations", "check", "extrapolate", "shared_randomness"}  # fmt: skip
+
+
+def test_the_command_of_one_question_has_every_option_of_assess_that_bears_on_one():
+    known = inspect.signature(independence).parameters
+    wanted = {TYPED.get(name, name) if name != "learner" else name for name in defaults()} - OF_MANY
+    assert wanted <= known.keys()
+
+
+@pytest.mark.parametrize("words", [
+    "independence {} --x a --y y --given b -l linear",
+    "efficiency {} --target y -l linear",
+    "plan {} --target y -l linear",
+], ids=lambda words: words.split()[0])  # fmt: skip
+def test_every_command_leaves_rows_without_a_target_out(words, tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(100, 2)), columns=["a", "b"])
+    frame["y"] = (frame["a"] + rng.normal(size=100)).where(frame.index > 4)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = words.format(tmp_path / "t.csv").split()
+    for asked, code in (([], 2), (["--missing-target", "drop"], 0)):
+        monkeypatch.setattr(sys, "argv", ["covaria", *words, *asked])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert (ended.value.code or 0) == code
+    told = capsys.readouterr().err
+    assert "missing_target='drop' (--missing-target drop)" in told
+
+
+def test_one_question_of_one_side_by_command(tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
+    frame["y"] = frame["a"] + rng.normal(size=200)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = ["--x", "a", "--y", "y", "--given", "b", "-l", "linear", "--methods", "gcm", "--json"]
+    found = {}
+    for side in ("greater", "less"):
+        monkeypatch.setattr(
+            sys, "argv",
+            ["covaria", "independence", str(tmp_path / "t.csv"), *words, "--alternative", side],
+        )  # fmt: skip
+        with pytest.raises(SystemExit):
+            cli.main()
+        found[side] = json.loads(capsys.readouterr().out)
+    assert found["greater"]["p_value"] + found["less"]["p_value"] == pytest.approx(1)
+    assert found["greater"]["interval"][1] == 1
+    assert found["less"]["interval"][0] == -1
+
+
 def test_a_study_knows_its_options_by_the_names_of_assess():
     assert set(OPTIONS) <= defaults().keys()
 

@@ -13,6 +13,7 @@ from covaria.diagnostics.centring import POLICY, Centring, _lesser, _with_pairs,
 from covaria.nuisance.regressions import fit_residuals
 from covaria.report.alerts import _unseen
 from covaria.results.cautions import against_gcm
+from covaria.tables.tidy import Tidy
 
 QUANTILE = GradientBoostingRegressor(loss="quantile", alpha=0.9, n_estimators=20)
 
@@ -187,7 +188,7 @@ def table(**status):
         | ({"status": said} if said not in ("found", "ok") else {})
         for method, said in {"loco": "found", **status}.items()
     ]
-    return pd.DataFrame(rows)
+    return Tidy({name: [row[name] for row in rows] for name in rows[0]})
 
 
 def test_loco_is_held_against_gcm_only_where_gcm_ran():

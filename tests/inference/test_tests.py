@@ -8,11 +8,9 @@ from scipy.stats import chi2, f, ncx2, norm, t
 from covaria.efficiencies import relative_efficiency, relative_variability
 from covaria.inference import tests as inference
 from covaria.inference.tests import (
-    AT_ONCE,
     SMALLEST_P,
     agreeing,
     chi_squared_p,
-    column_blocks,
     combine_repeats,
     correlation,
     covariance,
@@ -21,10 +19,13 @@ from covaria.inference.tests import (
     interval,
     mean_test,
     normal_p,
+    normal_quantile,
     quantile,
     standard_error,
     student_p,
 )
+from covaria.tables import arrays
+from covaria.tables.arrays import AT_ONCE, column_blocks
 
 
 def test_tails_are_accurate_and_never_zero():
@@ -162,7 +163,7 @@ def test_blocks_hold_every_column_once_and_no_more_numbers_than_allowed(n_rows):
 
 def test_errors_are_the_same_however_many_columns_are_copied_at_once(monkeypatch):
     scores = np.random.default_rng(0).normal(size=(30, 7))
-    monkeypatch.setattr(inference, "AT_ONCE", 60)
+    monkeypatch.setattr(arrays, "AT_ONCE", 60)
     assert np.allclose(standard_error(scores), scores.std(axis=0) / np.sqrt(30), rtol=1e-14)
 
 
@@ -487,3 +488,14 @@ def test_clusters_of_unlike_size_keep_their_freedom_where_none_has_a_tenth_of_th
     assert freedom_of(of) == 29
     of = np.repeat(np.arange(25), np.arange(1, 26) ** 2)  # .113, and 14 are effective
     assert freedom_of(of) == pytest.approx(5525**2 / 2153645 - 1)
+
+
+def test_tails_and_quantiles_are_those_of_scipy_to_the_last_bit():
+    rng = np.random.default_rng(0)
+    z = np.concatenate([10 * rng.normal(size=1000), [0.0, -0.0, 40.0, np.inf, -np.inf]])
+    p = np.concatenate([rng.random(1000), 10.0 ** -rng.uniform(0, 320, 1000), [0.0, 0.5, 1.0]])
+    np.testing.assert_array_equal(inference.upper_tail(z), norm.sf(z))
+    np.testing.assert_array_equal(inference.upper_tail(z, 7.5), t(7.5).sf(z))
+    np.testing.assert_array_equal(normal_quantile(p), norm.isf(p))
+    assert not np.signbit(normal_quantile(0.5))
+    assert quantile(0.975) == norm.ppf(0.975)

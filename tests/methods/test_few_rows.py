@@ -1,11 +1,14 @@
 """Few rows behind a test: rare flags, gaps and texts with lopsided targets."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import hypergeom
 
 from covaria import assess
+from covaria.assessment import prepare
 from covaria.inference import resampling
 from covaria.inference.resampling import (
     POLICY,
@@ -14,6 +17,8 @@ from covaria.inference.resampling import (
     is_far_from_normal,
     product_factor,
 )
+from covaria.methods.few_rows import _far_from_normal
+from covaria.nuisance.residuals import fit_residuals
 
 N_ROWS = 1000
 
@@ -230,3 +235,18 @@ def test_a_permuted_p_value_does_not_hang_on_the_names_of_two_classes(share, see
         for names in (("yes", "no"), ("healthy", "ill"))
     )
     assert renamed == pytest.approx(p, abs=1e-9)
+
+
+@pytest.mark.parametrize("methods", ["gcm", "pcm"])
+def test_features_looked_at_together_are_those_looked_at_one_by_one(methods):
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({f"x{j}": rng.normal(size=300) for j in range(4)})
+    X["flag"], X["heavy"] = flag(rng, 4, 300), np.exp(2 * rng.normal(size=300))
+    X["town"], X["constant"] = rng.choice(list("abc"), 300), 1.0
+    job = prepare(X, X["x0"] + flag(rng, 9, 300), learner="linear", methods=methods)
+    residuals, (method,) = fit_residuals(job.plan(0)), job.methods
+    together = list(_far_from_normal(method, residuals))
+    alone = list(_far_from_normal(replace(method, pairs=None), residuals))
+    assert together == alone
+    assert {"flag", "heavy"} <= {X.columns[j] for j in together}
+    assert X.columns.get_loc("constant") not in together

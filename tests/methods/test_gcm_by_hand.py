@@ -17,6 +17,7 @@ from covaria.methods.gcm import (
     product_scale,
     wider,
 )
+from covaria.tables import arrays
 
 RNG = np.random.default_rng(0)
 # A feature without a column, one of two, one alone, one of three, one alone.
@@ -179,7 +180,7 @@ def test_columns_of_which_nothing_is_left_have_scores_of_zero_and_no_degrees_of_
 @pytest.fixture(params=[2**20, 100])
 def blocks(request, monkeypatch):
     """Copy all columns at once, or one at a time."""
-    monkeypatch.setattr(inference, "AT_ONCE", request.param)
+    monkeypatch.setattr(arrays, "AT_ONCE", request.param)
 
 
 def test_a_product_can_be_as_large_as_both_spreads():

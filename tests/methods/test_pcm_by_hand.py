@@ -65,32 +65,45 @@ def test_what_a_feature_could_explain_is_the_mean_square_of_what_is_left_of_y():
 
 @pytest.mark.parametrize("n_classes", [0, 3])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_what_both_regressions_may_miss_is_taken_off_the_mean(n_classes, weighted):
-    unlearned = np.array([[0.5, 0.2], [0.4, 0.1], [0.3, 0.3]])
-    may_miss = np.array([True, True, False])
+def test_what_a_second_learner_does_not_confirm_is_taken_off_the_mean(n_classes, weighted):
     rows = {"n_classes": n_classes, "weighted": weighted}
     plain = drawn(**rows)
-    halves = tuple(_larger(plain, times) for times in (1.1, 1.3))
-    residuals = drawn(**rows, halves=halves, unlearned=unlearned, may_miss=may_miss)
-    w, f = weights_of(plain), plain.f_given_rest.reshape(80, 3, -1)
+    rng = np.random.default_rng(3)
+    second = tuple(_nearby(plain, rng) for _ in range(3))
+    residuals = drawn(**rows, second=second, asked=(0, 1), matched={0, 1})
+    seen, *others = (influence(one, products(one)) for one in (plain, *second))
+    endless = others[0] + POLICY.endless * (others[0] - (others[1] + others[2]) / 2)
+    ratio, other = (one.mean(axis=0) / one.std(axis=0) for one in (seen, endless))
+    stands = np.where((ratio > 0) & (np.arange(3) < 2), np.clip(other / ratio, 0, 1), 1)
+    assert np.allclose(pcm(residuals, RNG), seen - (1 - stands) * seen.mean(axis=0))
+
+
+@pytest.mark.parametrize("n_classes", [0, 3])
+def test_what_learning_curves_say_is_still_missed_is_taken_off_where_no_second_learner_matches(
+    n_classes,
+):
+    plain = drawn(n_classes=n_classes)
+    curves = np.array([[0.02, 0.01], [0.03, 0.02], [0.4, 0.4]])
+    noise = np.array([0.0, 0.025, 0.0])
+    residuals = drawn(
+        n_classes=n_classes, second=(plain,) * 3, asked=(0, 1), learning_curves=curves,
+        model_noise=noise,
+    )  # fmt: skip
     y = plain.y_given_rest[:, :, None] if n_classes == 0 else of_all(plain.y_given_rest)
-    size, of_y = (np.average((part**2).sum(axis=2), axis=0, weights=w) for part in (f, y))
-    gap = POLICY.still_missed * ((1.1**2 + 1.3**2) / 2 - 1)
-    missed = np.sqrt(gap * unlearned[:, 1]) * may_miss * np.sqrt(size * of_y)
-    assert np.allclose(pcm(residuals, RNG), influence(plain, products(plain)) - missed)
+    f = plain.f_given_rest.reshape(80, 3, -1)
+    size = np.sqrt((f**2).mean(axis=0).sum(axis=1) * (y**2).mean(axis=0).sum(axis=1))
+    missed = POLICY.still_missed * np.sqrt([0.02 * 0.01, 0.03 * 0.025, 0]) * size
+    seen = products(plain).mean(axis=0)
+    less = np.where(seen > 0, np.minimum(seen, missed), 0)
+    assert less.max() > 0
+    assert np.allclose(pcm(residuals, RNG).mean(axis=0), seen - less)
 
 
-def test_of_functions_beside_a_line_as_much_may_be_missed_as_of_the_feature_itself():
-    unlearned = np.array([[0.5, 0.2], [0.4, 0.1], [0.3, 0.3]])
-    may_miss, by_line = np.array([True, True, False]), np.array([True, False, False])
-    halves = (drawn(), drawn())
-    residuals = drawn(halves=halves, unlearned=unlearned, may_miss=may_miss, by_line=by_line)
-    assert residuals.missed_of_functions == pytest.approx([np.sqrt(0.5 * 0.2), 0, 0])
-
-
-def _larger(residuals, times):
-    arrays = {**residuals.arrays, "f_given_rest": times * residuals.f_given_rest}
-    return replace(residuals, arrays=arrays)
+def _nearby(residuals, rng):
+    f = residuals.f_given_rest
+    return replace(
+        residuals, arrays={**residuals.arrays, "f_given_rest": f + rng.normal(size=f.shape)}
+    )
 
 
 def test_parts_of_held_out_rows_that_learn_from_each_other_count_twice_too():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from covaria import assess
-from covaria.nuisance.attenuation import attenuation, shortfall
+from covaria.nuisance.attenuation import attenuation, shortfall, slope
 
 N_ROWS = 200_000
 
@@ -23,6 +23,18 @@ def test_halving_the_rows_shows_what_errors_take_off_a_correlation(sign, g, h):
 
     found = attenuation(with_errors(1), [with_errors(2), with_errors(2)], np.ones(N_ROWS))
     assert found == pytest.approx(0.9 * (1 - 1 / np.sqrt((1 + g) * (1 + h))), rel=0.15)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_of_a_coefficient_only_the_errors_of_x_take_something_off(sign):
+    rng = np.random.default_rng(6)
+    x, noise, *errors = rng.normal(size=(4, N_ROWS))
+    y = 3 * sign * x + noise
+    for g, h in ((0.03, 0.0), (0.0, 0.3)):
+        full, half = ((x + np.sqrt(t * g) * errors[0], y + np.sqrt(t * h) * errors[1])
+                      for t in (1, 2))  # fmt: skip
+        found = attenuation(full, [half, half], np.ones(N_ROWS), slope)
+        assert found == pytest.approx(3 * g / (1 + g), abs=0.008)
 
 
 def test_errors_in_common_take_off_nothing_and_a_larger_correlation_is_not_doubted():

@@ -71,15 +71,74 @@ def test_with_many_rows_a_column_or_without_a_cross_fit_gcm_is_its_formula():
     assert statistic(X, y, splits=half) == pytest.approx(plain)
 
 
-def by_hand(X, y, fold):
+def by_hand(X, y, fold, weights=None):
     """Return products of residuals out of fold of x and y given the others."""
+    root = np.ones((len(X), 1)) if weights is None else np.sqrt(weights)[:, None]
     Z = np.column_stack([np.ones(len(X)), X.drop(columns="x")])
     both = np.column_stack([X["x"], y])
     left = np.empty_like(both)
     for k in np.unique(fold):
         train, test = fold != k, fold == k
-        left[test] = both[test] - Z[test] @ np.linalg.lstsq(Z[train], both[train], rcond=None)[0]
+        known = root[train] * Z[train], root[train] * both[train]
+        left[test] = both[test] - Z[test] @ np.linalg.lstsq(*known, rcond=None)[0]
     return left.prod(axis=1)
+
+
+@pytest.mark.parametrize("spread", [0.4, 0.8])
+def test_weighted_least_squares_have_the_noise_of_the_rows_that_weights_are_worth(spread):
+    """Of w ξ̂'ε̂ with H that of weighted least squares, as above without weights."""
+    rng, ratios, worth, n = np.random.default_rng(2), [], [], 400
+    for _ in range(10):
+        w, fold = np.exp(spread * rng.normal(size=n)), np.arange(n) % N_FOLDS
+        Z, H = np.column_stack([np.ones(n), rng.normal(size=(n, 20))]), np.zeros((n, n))
+        for k in range(N_FOLDS):
+            train, root = fold != k, np.sqrt(w[fold != k])
+            fit = np.linalg.pinv(root[:, None] * Z[train]) * root
+            H[np.ix_(fold == k, train)] = Z[fold == k] @ fit
+        h, left = (H**2).sum(axis=1), np.eye(n) - H
+        seen = np.sqrt((w**2 * (1 + h) ** 2).sum())
+        ratios.append(np.linalg.norm(left.T @ (w[:, None] * left)) / seen)
+        worth.append(w.sum() ** 2 / (w**2).sum())
+    noise = noise_of_lines(np.array([20]), int(0.8 * np.mean(worth)))[0]
+    assert (1 + 2 * noise) / (1 + noise) == pytest.approx(np.mean(ratios), rel=0.03)
+
+
+def test_gcm_by_weighted_least_squares_allows_for_it():
+    X, y = table(400, 20, seed=4)
+    w = np.exp(np.random.default_rng(5).normal(size=400))
+    folds = [(np.flatnonzero(np.arange(400) % 5 != k), np.arange(k, 400, 5)) for k in range(5)]
+    noise = 21 / (int(320 * w.sum() ** 2 / (w**2).sum() / 400) - 22)
+    w /= w.mean()
+    products = by_hand(X, y, np.arange(400) % N_FOLDS, w)
+    scores = w * (products - np.mean(w * products))
+    plain = np.sqrt(400) * np.mean(w * products) / scores.std()
+    found = statistic(X, y, splits=folds, sample_weight=w)
+    assert found == pytest.approx(plain * (1 + noise) / (1 + 2 * noise))
+
+
+def test_a_row_given_twice_says_as_much_as_a_row_of_twice_the_weight():
+    X, y = table(300, 25, seed=6)
+    folds = [(np.flatnonzero(np.arange(300) % 5 != k), np.arange(k, 300, 5)) for k in range(5)]
+    w = np.where(np.arange(300) % 3, 1, 2)
+    twice = np.repeat(np.arange(300), w)
+    again = [tuple(np.flatnonzero(np.isin(twice, part)) for part in fold) for fold in folds]
+    weighted = statistic(X, y, splits=folds, sample_weight=w)
+    X, y = X.iloc[twice].reset_index(drop=True), y.iloc[twice].reset_index(drop=True)
+    assert statistic(X, y, splits=again) == pytest.approx(weighted * np.sqrt(299 / 300), rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spread", [1.0, 1.5])
+def test_weights_do_not_make_gcm_reject_too_often(spread):
+    """.074 and .12 of 500 before."""
+    runs, found = 500, []
+    for seed in range(runs):
+        X, y = table(200, 3, 900 + seed)
+        w = np.exp(spread * np.random.default_rng(seed).normal(size=200))
+        result = assess(X, y, learner="linear", methods="gcm", sample_weight=w, features=["x"],
+                        seed=seed, check=False)  # fmt: skip
+        found.append(result.table["p_value"][0] < 0.05)
+    assert np.mean(found) < 0.06 + 3 * np.sqrt(0.06 * 0.94 / runs)
 
 
 @pytest.mark.slow

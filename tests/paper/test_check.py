@@ -8,7 +8,7 @@ import pytest
 
 from covaria.errors import InputError
 from covaria.paper import kept, studies
-from covaria.paper.check import Stored, again, check, stored_tasks
+from covaria.paper.check import Stored, again, check, of_their_day, stored_tasks
 from covaria.paper.kept import write_results
 from covaria.paper.run import Run
 from covaria.paper.whole import make_all, whole_page, write_pictures
@@ -85,3 +85,19 @@ def test_no_claim_is_made_twice_and_each_has_its_sentence(committed):
         assert len({claim.id for claim in claims}) == len(claims)
         assert len({(claim.figure, claim.text) for claim in claims}) == len(claims)
         assert all(claim.quote and claim.section for claim in claims)
+
+
+@pytest.mark.skipif(not kept.commit(), reason="not in a repository")
+def test_a_task_of_another_day_is_checked_by_the_source_of_its_commit(tmp_path):
+    """The source of a commit runs a task; what it does not give is told, and so is no commit."""
+    task = Stored("canonical", "paper", 0, 0)
+    path = kept.path_of(tmp_path, "canonical", "paper")
+    lines = kept.path_of(ROOT / "results", "canonical", "paper").read_text("utf-8").splitlines()
+    stamp = replace(kept.Stamp.read(lines[0]), commit=kept.commit())
+    for commit, digits, found in (
+        (stamp.commit, "0.02153", {task: stamp.commit}), (stamp.commit, "0.02154", {}),
+        ("0" * 12, "0.02153", {}),
+    ):  # fmt: skip
+        rows = [line.replace("0.02153", digits) for line in lines[1:6]]
+        path.write_text("\n".join([replace(stamp, commit=commit).line, *rows, ""]))
+        assert of_their_day(tmp_path, [task]) == found

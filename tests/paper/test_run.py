@@ -13,9 +13,10 @@ from covaria import datasets
 from covaria.cli.app import app
 from covaria.errors import InputError
 from covaria.paper import kept, studies
+from covaria.paper import real as of_real
 from covaria.paper import real_tables as real
 from covaria.paper import statements as real_items
-from covaria.paper.kept import Stamp, read_results, write_results
+from covaria.paper.kept import Stamp, read_results, write_results, write_table
 from covaria.paper.run import Run
 from covaria.selection.refit import FRAMES, refit
 from covaria.studies.store import readable
@@ -227,3 +228,43 @@ def test_stamps_of_one_origin_are_one_with_the_sum_of_their_tasks():
         ("def", 4, 1.0),
     ]
     assert Stamp.read(one.line) == one
+
+
+def test_a_small_table_is_made_once_and_again_for_other_draws_or_seeds(tmp_path):
+    made = []
+
+    def make():
+        made.append(1)
+        return pd.DataFrame({"feature": ["x1"], "runs": 5, "mean": [0.5 * len(made)]})
+
+    run = Run(tmp_path, onto=tmp_path / "kept")
+    table = run.table("fig2", make, 5)
+    write_table(
+        run.kept, "fig2", table, Stamp.now("covaria paper fig2", 0, seconds=run.tables["fig2"][1])
+    )
+    (stamp,) = kept.stamps(run.kept / "fig2.csv")
+    assert stamp.cpu_seconds is not None
+    assert_frame_equal(Run(tmp_path, onto=run.onto).table("fig2", make, 5), table)
+    assert len(made) == 1
+    Run(tmp_path, onto=run.onto).table("fig2", make, 4)
+    Run(tmp_path, onto=run.onto, seed=1).table("fig2", make, 5)
+    assert len(made) == 3
+
+
+def test_a_real_table_that_is_stored_whole_is_not_made_again(tmp_path, monkeypatch):
+    found = real_items.run("table4", fast=True, seeds=2)
+    networks = {
+        part: rows[rows["learner"] == "GBM"].assign(learner="NN") for part, rows in found.items()
+    }
+    folder = tmp_path / "kept" / "real"
+    for frames in (found, networks):
+        assert real_items.keep_all(folder, "paper", frames, keep_fuller=True)
+    real_items.sign(folder, "paper", ["table4"], Stamp.now("covaria paper table4", 3, seconds=1.0))
+    assert real_items.signed(folder)["paper"]["table4"]["cpu_seconds"] == 1.0
+    monkeypatch.setattr(real, "refit", counting(made := []))
+    settings = {"onto": tmp_path / "kept", "repeats": 2, "seed": 3}
+    of_real.make("table4", Run(tmp_path / "out", **settings))
+    assert made == []
+    # Fewer draws and the quick run are made; so is another seed.
+    of_real.make("table4", Run(tmp_path / "out", **settings, fast=True))
+    assert made == [3, 4, 3, 4]

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -136,3 +137,24 @@ def test_a_full_memory_forgets_all_it_had(table):
     memory.keep(plan, {plan.tasks[1]: Outcome(np.zeros(10))})
     assert memory.is_full
     assert not memory.known(plan)
+
+
+def test_what_is_kept_unsorted_is_found_when_it_is_asked_for():
+    from covaria.assessment import prepare
+    from covaria.nuisance.fit import by_task, run_plan
+
+    table = covaria.draw("linear", n_rows=N_ROWS, seed=0)
+    plan = prepare(*table, learner="linear", methods=["gcm", "loco"]).plan(0)
+    outcomes = list(run_plan(plan))
+    memory, of_all = Memory(), by_task(plan, outcomes)
+    memory.keep(plan, outcomes)
+    assert memory.unsorted
+    left = [one.left for one in outcomes if one.left is not None]
+    left[0][:] = 0.0  # what the caller does with its arrays is its own affair
+    other = replace(plan, seed=1)
+    assert not memory.known(other)
+    known = memory.known(plan)
+    assert not memory.unsorted
+    assert known.keys() == of_all.keys()
+    for task, outcome in of_all.items():
+        np.testing.assert_array_equal(known[task].prediction, outcome.prediction)

@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import covaria
@@ -12,6 +11,7 @@ from covaria.results.cautions import unstable
 from covaria.results.findings import KINDS, Finding, of_each, ranked, texts
 from covaria.results.options import Options
 from covaria.results.status import Outcome, Status, has_failed
+from covaria.tables.tidy import Tidy
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,8 @@ def test_a_status_is_read_as_it_was_written(outcome):
 
 
 def decided_at(p_adjusted, learner="auto", **options):
-    table = pd.DataFrame({"feature": ["a", "b"], "p_value": 0.01, "p_adjusted": p_adjusted})
+    p_value, p_adjusted = np.full(2, 0.01), np.array(p_adjusted)
+    table = Tidy({"feature": ["a", "b"], "p_value": p_value, "p_adjusted": p_adjusted})
     return list(unstable(table, get_learner(learner), Options(**options)))
 
 
@@ -89,7 +90,7 @@ def test_a_table_whose_folds_are_given_does_not_hang_on_a_seed():
     assert not decided_at([0.04, 0.4], learner="linear")  # its folds matter little
     assert not list(
         unstable(
-            pd.DataFrame({"feature": [], "p_value": [], "p_adjusted": []}),
+            Tidy({"feature": [], "p_value": np.empty(0), "p_adjusted": np.empty(0)}),
             get_learner("auto"),
             Options(),
         )

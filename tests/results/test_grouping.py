@@ -129,7 +129,7 @@ def test_nothing_below_a_set_without_evidence_is_visited():
 def test_the_smallest_sets_that_matter_are_marked():
     tree = Node((0, 1), (Node((0,)), Node((1,))))
     tested = visited_down([tree], {(0, 1): 1e-9, (0,): 1e-6, (1,): 0.5}.get, 2, 0.05)
-    table = as_table(tested, ["a", "b"], 0.05)
+    table = as_table(tested, ["a", "b"], 0.05).frame()
     assert table["features"].tolist() == [["a", "b"], ["a"], ["b"]]
     assert table["smallest"].tolist() == [False, True, False]
 

@@ -1,6 +1,7 @@
 """A result shows itself in a notebook, at a prompt and in a paper; long runs show a bar."""
 
 import io
+import re
 import sys
 from html import escape
 
@@ -11,7 +12,7 @@ import pytest
 import covaria
 from covaria.execution import progress as shown
 from covaria.plots import axes
-from covaria.results.notebook import MOST_ROWS, page
+from covaria.results.notebook import EDGE, MOST_ROWS, WIDTH, page
 
 PLOTS = ("forest", "p_values", "quality", "cost")
 
@@ -35,9 +36,20 @@ def test_points_of_the_forest_lie_where_their_effects_are(result):
     html = result._repr_html_()
     gcm = result.table[result.table["method"] == "gcm"].set_index("feature")
     largest = gcm["effect"].abs().idxmax()
-    own = html[html.index(f"<td>{escape(largest)}</td>") :]
+    own = html[html.index(f">{escape(largest)}</td>") :]
     x = float(own.split('cx="')[1].split('"')[0])
     assert (x > 90) == (gcm.loc[largest, "effect"] > 0)
+
+
+def test_whole_intervals_are_drawn(result):
+    """The end beyond the largest effect had been cut off."""
+    html = result._repr_html_()
+    gcm = result.only("gcm").table
+    ends = [float(x) for x in re.findall(r' x2="([^"]+)" y1="8', html)]
+    furthest = gcm[["effect_low", "effect_high"]].abs().to_numpy().max()
+    shares = (np.array(ends) - WIDTH / 2) / (WIDTH / 2 - EDGE)
+    in_order = gcm.set_index("feature").loc[result.verdicts["feature"], "effect_high"]
+    np.testing.assert_allclose(shares * furthest, in_order, atol=0.01 * furthest)
 
 
 def test_many_features_are_counted(result):

@@ -247,3 +247,16 @@ def test_a_table_entered_twice_keeps_the_level(method):
         rejected, tests = rejected + (p_values < 0.05).sum(), tests + len(p_values)
     assert tests == 400
     assert rejected / tests <= 0.07
+
+
+def test_one_column_that_tells_all_rows_apart_is_enough_unless_it_has_gaps():
+    flag = np.tile([0.0, 1.0], 50)
+    number = np.arange(100.0)
+    assert find_copies([flag, flag, number]) is None
+    gaps = np.where(np.arange(100) < 50, np.nan, np.arange(100) // 2.0)
+    copied = find_copies([gaps, RNG(0).permutation(np.repeat(np.arange(50.0), 2))])
+    assert copied is None
+    table = RNG(0).normal(size=(50, 2))
+    table[:10, 0] = np.nan
+    both = np.vstack([table, table])
+    assert find_copies(list(both.T))[50:].tolist() == list(range(50))

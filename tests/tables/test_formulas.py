@@ -106,6 +106,7 @@ def test_weights_and_clusters_are_columns_of_the_table(homes):
         ("price ~ city | city", "names no feature"),
         ("price ~ rooms | city | zip", "not of the form"),
         ("price ~ rooms +", "cannot be read as a formula"),
+        ("Surv(price, area) ~ rooms", "left of ~, and the column .* as event="),
         ("price ~ log(roms)", "cannot be read as a formula"),
         ("poly(area, 2) ~ rooms", "the target, has 2 columns"),
     ],

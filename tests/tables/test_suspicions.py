@@ -7,7 +7,7 @@ import pytest
 import covaria
 from covaria.tables.dataset import Dataset
 from covaria.tables.files import as_categories
-from covaria.tables.suspicions import suspicions
+from covaria.tables.suspicions import POLICY, _pairs_alike, suspicions
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -86,3 +86,30 @@ def test_codes_become_categories_on_the_command_line():
     assert str(frame["unit"].dtype) == "category"
     with pytest.raises(covaria.InputError, match="no column 'unti'"):
         as_categories(frame, "unti")
+
+
+def test_pairs_are_those_of_all_correlations_whatever_the_columns():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(500, 40))
+    x[:, 7] = -3 * x[:, 2]
+    x[:, 9] = x[:, 4] + 1e-4 * rng.normal(size=500)
+    # Sums over parts of the rows say nothing of columns that swing from row to row.
+    swings = np.tile([1.0, -1.0], 250)[:, None] * (1 + 0.1 * rng.normal(size=(500, 40)))
+    for columns in (x, swings, np.hstack([swings, swings[:, :3]]), x[:12]):
+        unit = columns - columns.mean(axis=0)
+        unit /= np.sqrt((unit**2).sum(axis=0))
+        near = np.argwhere(np.triu(np.abs(unit.T @ unit), 1) >= POLICY.same)
+        assert _pairs_alike(unit) == [tuple(pair) for pair in near.tolist()]
+    assert len(_pairs_alike(unit)) >= 1
+
+
+def test_a_leak_among_many_columns_has_the_correlation_that_it_has_alone():
+    X = {f"n{k}": noise(k + 2) for k in range(30)} | {"copy": Y + 0.1 * noise()}
+    alone = kinds({"copy": X["copy"], "x": noise(2)})["possible_leak"]
+    assert kinds(X)["possible_leak"] == alone
+
+
+def test_whole_numbers_are_seen_behind_gaps():
+    codes = np.tile([100.0, 107.0, 220.0], 100)
+    codes[:25] = np.nan
+    assert kinds({"kind": codes, "x": noise()})["codes"].features == ("kind",)

@@ -151,9 +151,9 @@ def assess(
     check
         Whether to look for what regressions left undone, which makes p-values too small.
     extrapolate
-        Whether a finding has to stand after what both regressions may still miss is taken off it,
-        as far as learning curves allow (models that learned from half the rows): where y follows
-        what the others tell of x_j, both shrink it alike. "auto" does so with learner="auto".
+        Whether a finding has to stand against learning curves (models that learned from half the
+        rows) and a second learner, extrapolated to endless rows: where y follows what the others
+        tell of x_j, both regressions shrink it alike. "auto" does so with learner="auto".
     effect
         "plm": the effects of GCM are the coefficients θ in y = θ x_j + g(others), in units of y per
         unit of x_j, with their standard errors in `effect_error`; None: partial correlations.

@@ -30,6 +30,7 @@ from covaria.results.conclusion import conclude
 from covaria.results.equivalence import with_negligible
 from covaria.results.result import Result
 from covaria.tables.dataset import named_features
+from covaria.tables.tidy import Tidy
 
 # The baseline hazard is that of hazard ratios of as many folds' models, taken as often.
 BASELINE_FOLDS, BASELINE_ROUNDS = 5, 2
@@ -103,14 +104,13 @@ class Job(Request):
                     sets = Sets(self, plan, fitted[0], result)
                     groups = sets.tested_down() if self.finds_groups else sets.asked_once()
                     findings = told_of_sets(result.findings, groups)
-                    result = replace(result, groups=groups, findings=findings)
+                    result = result.but(groups=groups, findings=findings)
         about = replace(result.about, models=ledger.models, formula=self.formula)
         again = None
         if self.memory is not None and not self.memory.is_full:
             again = _Again(replace(self, chosen=chosen), ledger)
-        return replace(
-            result, about=about, cost=ledger.table(), settings=self.settings, again=again
-        )
+        cost = Tidy(ledger.columns())
+        return result.but(about=about, cost=cost, settings=self.settings, again=again)
 
     def _chosen(self, ledger: Ledger) -> dict[str, Chosen]:
         """Return what is selected without a test, now or in the run that is extended."""

@@ -75,6 +75,7 @@ class Request:
             ledger=ledger,
             executor=executor,
             shared_randomness=self.options.shares_draws,
+            alpha=self.options.alpha,
             extrapolate=self.options.extrapolate in (True, "auto") and not self.options.in_sample,
             given=self.given,
             memory=self.memory,

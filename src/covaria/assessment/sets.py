@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from covaria.assessment.request import Request
 from covaria.errors import NothingFitted
 from covaria.learners import Prefit
 from covaria.methods import Combination, Method, deciding, get_methods
-from covaria.nuisance.extrapolation import PRODUCT
+from covaria.nuisance.halves import PRODUCT
 from covaria.nuisance.plan import Choices, Plan
 from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.several import fit_all
@@ -26,10 +27,8 @@ from covaria.results.grouping import (
     visited_down,
     worth_asking,
 )
-from covaria.results.result import Result
-
-if TYPE_CHECKING:
-    import pandas as pd
+from covaria.results.result import Result, bare_table
+from covaria.tables.tidy import Tidy
 
 
 def may_ask(job: Request) -> bool:
@@ -54,12 +53,11 @@ class Sets:
     residuals: Residuals
     result: Result
 
-    def tested_down(self) -> pd.DataFrame:
+    def tested_down(self) -> Tidy:
         """Return the sets of features that explain each other, tested from the largest down."""
         data, alpha = self.residuals.data, self.job.options.alpha
-        table = self.result.table
-        tests = table[table["method"] == deciding(self.job.methods)]
-        single = dict(zip(tests["feature"].tolist(), tests["p_value"].tolist(), strict=True))
+        tests = _of_method(self.result, deciding(self.job.methods))
+        single = dict(zip(tests["feature"], np.asarray(tests["p_value"]).tolist(), strict=True))
         testable = [j for j, f in enumerate(data.features) if f.tested and f.name in single]
         roots = self._roots(testable)
 
@@ -70,15 +68,14 @@ class Sets:
         tested = visited_down(roots, p_of, len(testable), alpha)
         return as_table(tested, data.names, alpha)
 
-    def asked_once(self) -> pd.DataFrame:
+    def asked_once(self) -> Tidy:
         """Return what GCM says of sets that explain each other and have no feature that matters.
 
         Learners are those of the single features, so that few models are fitted.
         """
         data, alpha = self.residuals.data, self.job.options.alpha
-        table = self.result.table
-        decided = table[table["method"] == deciding(self.job.methods)]
-        mattering = set(decided.loc[decided["selected"], "feature"])
+        decided = _of_method(self.result, deciding(self.job.methods))
+        mattering = set(decided.where(decided["selected"])["feature"])
         known = {j for j, name in enumerate(data.names) if name in mattering}
         testable = [j for j, feature in enumerate(data.features) if feature.tested]
         if len(testable) < 2:
@@ -112,8 +109,8 @@ class Sets:
             found = conclude([fit_all(one)], self.job.learner, get_methods("gcm"), options, {})
         except NothingFitted:
             return 1.0
-        p = found.table.loc[found.table["feature"] == one.data.names[first], "p_value"].iloc[0]
-        return float(p) if p == p else 1.0
+        p = _p_of(found, "gcm", one.data.names[first])
+        return 1.0 if np.isnan(p) else p
 
     def _p_of_set(self, members: tuple[int, ...]) -> float:
         """Return the p-value of features tested as one, with the folds of the run."""
@@ -132,5 +129,16 @@ class Sets:
             found = conclude(fitted, self.job.learner, methods, options, {})
         except NothingFitted:
             return 1.0
-        table = found.table[found.table["method"] == decides].set_index("feature")
-        return float(table["p_value"].to_numpy()[table.index == data.names[min(members)]][0])
+        return _p_of(found, decides, data.names[min(members)])
+
+
+def _of_method(result: Result, method: str) -> Tidy:
+    """Return the tests of one method."""
+    table = bare_table(result)
+    return table.where([name == method for name in table["method"]])
+
+
+def _p_of(result: Result, method: str, feature: str) -> float:
+    """Return a feature's p-value by one method."""
+    tests = _of_method(result, method)
+    return float(tests["p_value"][tests["feature"].index(feature)])

@@ -14,6 +14,7 @@ from covaria.cli.options import (
     Jobs,
     LearnerName,
     Methods,
+    MissingTarget,
     Quiet,
     Rows,
     Seed,
@@ -47,6 +48,7 @@ def efficiency(
     methods: Methods = "gcm,loco",
     splits: Splits = "5",
     drop: Drop = "",
+    missing_target: MissingTarget = "refuse",
     rows: Rows = None,
     bootstrap: Annotated[int, typer.Option(help="Draws; 0 takes the delta method.")] = 0,
     plot: Plot = None,
@@ -65,7 +67,7 @@ def efficiency(
     make_place(plot)
     result = _assessed(
         table, target, drop, splits, rows, quiet or as_json,
-        learner=learner, methods=methods, seed=seed, n_jobs=jobs,
+        learner=learner, methods=methods, missing_target=missing_target, seed=seed, n_jobs=jobs,
     )  # fmt: skip
     found = compare(result, bootstrap=bootstrap, seed=seed)
     if plot is not None:
@@ -86,6 +88,7 @@ def plan(
     methods: Methods = "gcm,loco",
     splits: Splits = "5",
     drop: Drop = "",
+    missing_target: MissingTarget = "refuse",
     rows: Rows = None,
     plot: Plot = None,
     seed: Seed = 0,
@@ -104,7 +107,7 @@ def plan(
     make_place(plot)
     result = _assessed(
         table, target, drop, splits, rows, quiet or as_json,
-        learner=learner, methods=methods, seed=seed, n_jobs=jobs,
+        learner=learner, methods=methods, missing_target=missing_target, seed=seed, n_jobs=jobs,
     )  # fmt: skip
     found = rows_needed(result, power=power, alpha=alpha, correction=correction)
     if plot is not None:

@@ -9,12 +9,20 @@ import typer
 
 from covaria.cli import complete as cli_complete
 from covaria.cli.options import (
+    Alternative,
     AsJson,
     Clusters,
+    Confidence,
+    Effect,
+    Event,
     Jobs,
     LearnerName,
+    Loss,
+    Margin,
     Methods,
+    MissingTarget,
     Quiet,
+    Repeats,
     Rows,
     Seed,
     Splits,
@@ -55,9 +63,20 @@ def independence(
     splits: Splits = "5",
     weights: Weights = None,
     clusters: Clusters = None,
+    event: Event = None,
     task: Task = "auto",
+    loss: Loss = None,
+    missing_target: MissingTarget = "refuse",
     rows: Rows = None,
+    alternative: Alternative = None,
     alpha: Annotated[float, typer.Option(help="The level of the verdict.")] = 0.05,
+    confidence: Confidence = 0.95,
+    repeats: Repeats = 1,
+    effect: Effect = None,
+    margin: Margin = None,
+    symmetric: Annotated[
+        bool, typer.Option("--symmetric", help="Ask also what y tells of x; p counts twice.")
+    ] = False,
     seed: Seed = 0,
     jobs: Jobs = 1,
     quiet: Quiet = False,
@@ -75,6 +94,8 @@ def independence(
     found = independence_test(
         frame, read_features(x) or x, read_features(y) or y, given=read_features(given),
         learner=learner, methods=methods, splits=read_splits(splits), sample_weight=weights,
-        clusters=clusters, task=task, alpha=alpha, seed=seed, n_jobs=jobs,
+        clusters=clusters, event=event, task=task, loss=loss, missing_target=missing_target,
+        alternative=alternative, alpha=alpha, confidence=confidence, repeats=repeats,
+        effect=effect, margin=margin, symmetric=symmetric, seed=seed, n_jobs=jobs,
     )  # fmt: skip
     print(json.dumps(found.to_dict(), allow_nan=False) if as_json else found)

@@ -269,10 +269,15 @@ def _keep(run: Run, results: Path | None) -> None:
     from covaria.paper.kept import Stamp, write_table
 
     if results is None:
-        for name, table in run.tables.items():
-            write_table(run.kept, name, table, Stamp.now(f"covaria paper {name}", run.seed))
-        for (_, mode), frames in run.real.items():
-            real_items.keep_all(run.kept / "real", mode, frames, keep_fuller=True)
+        for name, (table, took) in run.tables.items():
+            stamp = Stamp.now(f"covaria paper {name}", run.seed, seconds=took)
+            write_table(run.kept, name, table, stamp)
+        for (name, mode), (frames, took) in run.real.items():
+            folder = run.kept / "real"
+            written = real_items.keep_all(folder, mode, frames, keep_fuller=True)
+            stamp = Stamp.now(f"covaria paper {name} --mode {mode}", run.seed, seconds=took)
+            if written:
+                real_items.sign(folder, mode, [name], stamp)
 
 
 def _list(known: Mapping[str, Figure], as_json: bool) -> None:

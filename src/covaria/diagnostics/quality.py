@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.diagnostics.centring import Centring, centring
+from covaria.diagnostics.centring import centring
 from covaria.diagnostics.residual_checks import LIKENESS, ResidualCheck
 from covaria.errors import short
-from covaria.inference.tests import column_blocks
 from covaria.learners import Learner
 from covaria.nuisance.residuals import Residuals
 from covaria.options.policy import Policy, threshold
+from covaria.tables.arrays import column_blocks
+from covaria.tables.tidy import Tidy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +29,8 @@ COLUMNS = [
     "residual_r2", "residual_r2_p", "bias", "learning_curve_gap", "fold_ratio", "outlier_share",
     "mean_shift", "kind", "warning",
 ]  # fmt: skip
+# What is not known of a regression, or not said.
+EMPTY: dict[str, Any] = dict.fromkeys(COLUMNS, np.nan) | {"kind": "", "warning": ""}
 SET_BY = "docs/validity.md#are-the-warnings-right: cells that fail warn, cells that hold seldom do"
 
 
@@ -65,47 +68,42 @@ POLICY = QualityPolicy()
 POORLY, TAKEN, NOT_A_MEAN = "poor_regression", "determined", "not_a_mean"
 
 
+class QualityColumns(Tidy):
+    """The table of regressions' quality, until somebody reads it."""
+
+    def frame(self) -> pd.DataFrame:
+        """Return the table as a DataFrame that knows the names its columns had."""
+        from covaria.diagnostics.table import Quality
+
+        return Quality(super().frame())
+
+
 def quality_table(
     fitted: Sequence[Residuals], learner: Learner, left: ResidualCheck | None
-) -> pd.DataFrame:
+) -> QualityColumns:
     """Return a row for every regression: who fitted it, how well, and what to beware of."""
-    from covaria.diagnostics.table import Quality
-
     rows = []
-    centred, spreads = centring(fitted[0]), _spreads(fitted[0])
+    centred, spreads, served = centring(fitted[0]), _spreads(fitted[0]), str(learner)
     names = {name: j for j, name in enumerate(fitted[0].data.names)}
-    for (regression, feature), values in _explained(fitted).items():
-        j, r2 = names.get(feature, -1), float(np.median(values))
-        row: dict[str, object] = {
-            "regression": regression,
-            "feature": feature,
-            "learner": _learner_of(fitted[0], regression, j, learner),
-            "r2": r2,
-            "residual_r2": np.nan,
-            "residual_r2_p": np.nan,
-            "bias": np.nan,
-            "learning_curve_gap": np.nan,
-            "fold_ratio": np.nan,
-            "outlier_share": np.nan,
-            "mean_shift": np.nan,
-            "kind": "",
-            "warning": "",
-        }
+    for (regression, feature), r2 in _explained(fitted).items():
+        j, of_x = names.get(feature, -1), regression == "x given rest"
+        row = {**EMPTY, "regression": regression, "feature": feature, "r2": r2}
+        row["learner"] = _learner_of(fitted[0], regression, j, served)
         if left is not None and j >= 0:
-            of_x = regression == "x given rest"
             row["residual_r2"] = float((left.x if of_x else left.y)[j])
             row["residual_r2_p"] = float((left.x_p if of_x else left.y_p)[j])
             row["bias"] = float(left.bias[j])
-        if regression == "x given rest":
+        if of_x:
             row["learning_curve_gap"] = learning_curve_gap(fitted[0], j)
-            row["fold_ratio"], row["outlier_share"] = spreads[:, j].tolist()
+            row["fold_ratio"], row["outlier_share"] = spreads[j]
             row["kind"], row["warning"] = _warning(row, fitted[0], left, j)
-        mean = centred.get((regression.replace(" ", "_"), j), Centring())
-        row["mean_shift"] = mean.off
-        if mean.is_off:
-            row["kind"], row["warning"] = NOT_A_MEAN, _off_warning(row, fitted[0].data.target)
+        mean = centred.get((regression.replace(" ", "_"), j)) if centred else None
+        if mean is not None:
+            row["mean_shift"] = mean.off
+            if mean.is_off:
+                row["kind"], row["warning"] = NOT_A_MEAN, _off_warning(row, fitted[0].data.target)
         rows.append(row)
-    return Quality(rows, columns=COLUMNS)
+    return QualityColumns({name: [row[name] for row in rows] for name in COLUMNS})
 
 
 def learning_curve_gap(residuals: Residuals, j: int, *, of_y: bool = False) -> float:
@@ -145,17 +143,17 @@ def outlier_share(residuals: Residuals, j: int) -> float:
     return float(_outlier_shares(residuals, *_widest_columns(residuals, [j]))[0])
 
 
-def _spreads(residuals: Residuals) -> Array:
+def _spreads(residuals: Residuals) -> list[list[float]]:
     """Return the fold ratio and the outlier share of every feature, NaN where there is none."""
-    found = np.full((2, residuals.data.n_features), np.nan)
+    found = np.full((residuals.data.n_features, 2), np.nan)
     if "x_given_rest" not in residuals.arrays:
-        return found
+        return found.tolist()
     known = [j for j, feature in enumerate(residuals.data.features) if feature.tested]
     for some in column_blocks(len(residuals.rows), len(known)):
         columns = _widest_columns(residuals, known[some])
-        found[0, known[some]] = _fold_ratios(residuals, *columns)
-        found[1, known[some]] = _outlier_shares(residuals, *columns)
-    return found
+        found[known[some], 0] = _fold_ratios(residuals, *columns)
+        found[known[some], 1] = _outlier_shares(residuals, *columns)
+    return found.tolist()
 
 
 def _fold_ratios(residuals: Residuals, left: Array, values: Array, few: Mask) -> Array:
@@ -175,17 +173,21 @@ def _fold_ratios(residuals: Residuals, left: Array, values: Array, few: Mask) ->
 def _outlier_shares(residuals: Residuals, left: Array, values: Array, few: Mask) -> Array:
     """Return for each column the share of squares of ordinary values that are far off."""
     weights = residuals.weights
+    is_far = left > POLICY.far * _quantiles(left, weights, 0.5)
+    some = np.flatnonzero(is_far.any(axis=0) & ~few)
+    found = np.where(few | ~left.any(axis=0), np.nan, 0.0)
+    if not len(some):
+        return found
+    values, is_far, left = values[:, some], is_far[:, some], left[:, some]
     low, high = (
         _quantiles(values, weights, level) for level in (POLICY.outermost, 1 - POLICY.outermost)
     )
-    is_far = (
-        (left > POLICY.far * _quantiles(left, weights, 0.5)) & (values >= low) & (values <= high)
-    )
-    counted, found = _ones_or(weights, len(left)), np.full(len(few), np.nan)
-    for at in np.flatnonzero(~few).tolist():
+    is_far &= (values >= low) & (values <= high)
+    counted = _ones_or(weights, len(left))
+    for at, place in enumerate(some.tolist()):
         squares, far = np.square(left[:, at]), is_far[:, at]
         if (total := float(counted @ squares)) > 0:
-            found[at] = float(counted[far] @ squares[far]) / total
+            found[place] = float(counted[far] @ squares[far]) / total
     return found
 
 
@@ -208,9 +210,12 @@ def _quantile(values: Array, weights: Array, level: float) -> float:
 
 
 def _take_few(values: Array) -> Mask:
-    """Return which columns take few values."""
-    ordered = np.sort(values[:1000], axis=0)
-    return np.asarray(1 + (ordered[1:] != ordered[:-1]).sum(axis=0) < POLICY.fewest)
+    """Return which columns take few values; the first rows tell of most that they take many."""
+    few = np.ones(values.shape[1], dtype=bool)
+    for most in (3 * POLICY.fewest, 1000):
+        ordered = np.sort(values[:most, few], axis=0)
+        few[few] = 1 + (ordered[1:] != ordered[:-1]).sum(axis=0) < POLICY.fewest
+    return few
 
 
 def _widest_columns(residuals: Residuals, features: Sequence[int]) -> tuple[Array, Array, Mask]:
@@ -275,35 +280,62 @@ def _off_warning(row: dict[str, Any], target: str) -> str:
     )
 
 
-def _learner_of(residuals: Residuals, regression: str, j: int, learner: Learner) -> str:
-    """Return the learner that served most folds of a regression."""
+def _learner_of(residuals: Residuals, regression: str, j: int, named: str) -> str:
+    """Return the learner that served most folds of a regression, or the one that was named."""
     chosen = residuals.learners.get((regression.replace(" ", "_"), j))
-    return Counter(chosen).most_common(1)[0][0] if chosen else str(learner)
+    return Counter(chosen).most_common(1)[0][0] if chosen else named
 
 
-def _explained(fitted: Sequence[Residuals]) -> dict[tuple[str, str], list[float]]:
+def _explained(fitted: Sequence[Residuals]) -> dict[tuple[str, str], float]:
+    """Return how much each regression explains, by the median of the repeats."""
     found: dict[tuple[str, str], list[float]] = {}
     for residuals in fitted:
         for key, value in _explained_once(residuals):
             found.setdefault(key, []).append(value)
-    return found
+    return {
+        key: float(np.median(all_)) if len(all_) > 1 else all_[0] for key, all_ in found.items()
+    }
 
 
 def _explained_once(residuals: Residuals) -> Iterable[tuple[tuple[str, str], float]]:
-    data, arrays, weights = residuals.data, residuals.arrays, residuals.weights
+    data, arrays, failures = residuals.data, residuals.arrays, residuals.failures
 
     def share(loss: Array, of: float) -> float:
-        return float(1 - np.average(loss, weights=weights) / of)
+        return float(1 - np.average(loss, weights=residuals.weights) / of)
 
-    if "loss_given_all" in arrays and ("y_given_all", -1) not in residuals.failures:
+    if "loss_given_all" in arrays and ("y_given_all", -1) not in failures:
         yield ("y given all", ""), share(arrays["loss_given_all"], residuals.mean_loss)
+    of_y, of_x = _losses_of_y(residuals), _losses_of_columns(residuals)
     for j, feature in enumerate(data.features):
         if not feature.columns:
             continue
-        if "loss_given_rest" in arrays and ("y_given_rest", j) not in residuals.failures:
-            loss = arrays["loss_given_rest"][:, j]
-            yield ("y given rest", feature.name), share(loss, residuals.mean_loss)
-        if "x_given_rest" in arrays and ("x_given_rest", j) not in residuals.failures:
+        if of_y and ("y_given_rest", j) not in failures:
+            yield ("y given rest", feature.name), 1 - of_y[j] / residuals.mean_loss
+        if of_x and ("x_given_rest", j) not in failures:
             columns = list(feature.tested)
+            if len(columns) == 1:
+                yield ("x given rest", feature.name), 1 - of_x[columns[0]]
+                continue
             loss = (arrays["x_given_rest"][:, columns] ** 2 / data.variance[columns]).mean(axis=1)
             yield ("x given rest", feature.name), share(loss, 1.0)
+
+
+def _losses_of_y(residuals: Residuals) -> list[float]:
+    """Return the mean loss of y without each feature, or nothing where that was not fitted."""
+    losses = residuals.arrays.get("loss_given_rest")
+    return [] if losses is None else _means(losses, residuals.weights).tolist()
+
+
+def _losses_of_columns(residuals: Residuals) -> list[float]:
+    """Return the share of each column's variance that is left, or nothing without regressions."""
+    left, variance = residuals.arrays.get("x_given_rest"), residuals.data.variance
+    if left is None:
+        return []
+    blocks = column_blocks(*left.shape)
+    means = [_means(left[:, some] ** 2 / variance[some], residuals.weights) for some in blocks]
+    return [mean for own in means for mean in own.tolist()]
+
+
+def _means(columns: Array, weights: Array | None) -> Array:
+    """Return the mean of each column, added up as if it were alone."""
+    return np.asarray(np.average(np.asfortranarray(columns), axis=0, weights=weights))

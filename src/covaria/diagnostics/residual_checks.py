@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from covaria.inference.tests import normal_p, standard_error
 from covaria.learners import Auto, Boosting, Kernel, Splines
 from covaria.learners.estimators.kernel import Scale
-from covaria.nuisance.extrapolation import PRODUCT
 from covaria.nuisance.fit import by_task, run_plan
+from covaria.nuisance.halves import PRODUCT
 from covaria.nuisance.plan import Plan, Task
 from covaria.nuisance.residuals import Residuals
 from covaria.nuisance.splits import Fold, in_parts
@@ -213,7 +213,14 @@ def _seen(
     """Return what a look still explains, of some of the rows where they are many."""
     every = -(-len(rows) // most_rows)
     x, y, some, counted = x[::every], y[::every], rows[::every], counted.every(every)
-    seen = _compared(counted, x, y, *look(plan, some, counted.weights, x, y))
+    weights = counted.weights
+
+    def looked() -> tuple[Array, Array]:
+        return look(plan, some, weights, x, y)
+
+    name = f"{look.__name__}, repeat {plan.repeat}"
+    pair = plan.memory.once(name, (x, y, weights), looked) if plan.memory else looked()
+    seen = _compared(counted, x, y, *pair)
     return replace(seen, bias=seen.bias * np.sqrt(len(rows) / len(some)))
 
 

@@ -58,12 +58,16 @@ class Ledger:
         """Return all models charged so far."""
         return sum(models for models, _ in self.rows.values())
 
-    def table(self) -> pd.DataFrame:
+    def columns(self) -> dict[str, list[str | int | float]]:
         """Return a row for each stage, purpose and learner, in the order in which they came."""
+        rows = [(*key, *cost) for key, cost in self.rows.items() if any(cost)]
+        return {name: [row[at] for row in rows] for at, name in enumerate(COLUMNS)}
+
+    def table(self) -> pd.DataFrame:
+        """Return the same as a DataFrame."""
         import pandas as pd
 
-        rows = [(*key, *cost) for key, cost in self.rows.items() if any(cost)]
-        return pd.DataFrame(rows, columns=COLUMNS)
+        return pd.DataFrame(self.columns(), columns=COLUMNS)
 
 
 def added(costs: Iterable[pd.DataFrame], stage: str = "", took: float = 0.0) -> pd.DataFrame:

@@ -132,6 +132,12 @@ def is_far_from_normal(x: Array, y: Array, several: int | None = None) -> bool:
     return bool(_is_far(skew_x * skew_y, several * kurtosis_x * kurtosis_y, len(x)))
 
 
+def pairs_are_far_from_normal(x: Array, y: Array) -> NDArray[np.bool_]:
+    """Return the same of each column of x with the same column of y."""
+    (skew_x, kurtosis_x), (skew_y, kurtosis_y) = _moments(x), _moments(y)
+    return np.asarray(_is_far(skew_x * skew_y, kurtosis_x * kurtosis_y, len(x)))
+
+
 def are_far_from_normal(x: Array, y: Array) -> NDArray[np.bool_]:
     """Return the same of each column of x alone, with all columns of y."""
     (skew_x, kurtosis_x), (skew_y, kurtosis_y) = _moments(x), _moments(y)
@@ -178,7 +184,7 @@ def product_factor(
 
     Each score is a product of a row of x and a row of y, Σ_c x_c y_c.
     """
-    from scipy.stats import norm
+    from covaria.inference.tests import normal_quantile
 
     error = float(scores.std()) / np.sqrt(len(scores))
     if error <= 0:
@@ -187,7 +193,7 @@ def product_factor(
     ratio = float(scores.mean()) / error
     p = _product_p(x, y, ratio, shuffles, alternative, ratio / floor)
     sides = 2 if alternative == "two-sided" else 1
-    wanted = float(norm.isf(p / sides))
+    wanted = float(normal_quantile(p / sides))
     if p > 0.25 * sides:  # nothing is found; the permuted p-value would be matched in vain
         return floor
     return float(max(abs(ratio) / wanted, POLICY.least_spread))

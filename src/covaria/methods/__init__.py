@@ -20,6 +20,7 @@ from covaria.methods.gcm import (
     degrees_of_freedom,
     factors,
     fisher_scale,
+    pairs,
     product_scale,
 )
 from covaria.methods.gcm import gcm as gcm_scores
@@ -32,6 +33,7 @@ from covaria.methods.lazy_gcm import of_lazy_networks
 from covaria.methods.loco import VALIDITIES, split_loco, zipper_loco
 from covaria.methods.loco import loco as loco_scores
 from covaria.methods.pcm import factors as pcm_factors
+from covaria.methods.pcm import pairs as pcm_pairs
 from covaria.methods.pcm import pcm as pcm_scores
 from covaria.methods.pcm import reach, unexplained
 from covaria.methods.permutation import permutation as permutation_scores
@@ -117,9 +119,11 @@ class Method:
     test: Test | None = None
     held_out: bool = False
     coefficient: bool = False
-    # What a row's score is a product of, or the losses whose difference it is; the estimate on
-    # Fisher's scale with its error, where it is a correlation; the largest estimate there can be.
+    # What a row's score is a product of, for one feature or several, or the losses whose difference
+    # it is; the estimate on Fisher's scale with its error, where it is a correlation; the largest
+    # estimate there can be.
     factors: Callable[[Residuals, int], tuple[Array, Array]] | None = None
+    pairs: Callable[[Residuals, Sequence[int]], tuple[Array, Array] | None] | None = None
     losses: Callable[[Residuals], tuple[Array, Array]] | None = None
     fisher: Callable[[Residuals, Array], tuple[Array, Array]] | None = None
     ceiling: Callable[[Residuals], Array] | None = None
@@ -224,6 +228,7 @@ METHODS: dict[str, AnyMethod] = {
             degrees=degrees_of_freedom,
             zero="redundant",
             factors=factors,
+            pairs=pairs,
             fisher=fisher_scale,
             coefficient=True,
         ),
@@ -252,6 +257,7 @@ METHODS: dict[str, AnyMethod] = {
             "effects",
             held_out=True,
             factors=pcm_factors,
+            pairs=pcm_pairs,
             ceiling=unexplained,
             reach=reach,
         ),

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.inference.tests import ROUNDING, standard_error
+from covaria.nuisance.model_noise import worth_of_rows
 from covaria.nuisance.residuals import Residuals
 from covaria.options.policy import Policy, threshold
 
@@ -64,7 +65,8 @@ def collinearity_corrected(
 
 def _loss_per_row(residuals: Residuals) -> float:
     """Return the loss one useless coefficient costs: σ²/n, or for a log-loss ½/n a class."""
-    data, n_rows = residuals.data, residuals.n_learned * _worth(residuals)
+    data = residuals.data
+    n_rows = residuals.n_learned * worth_of_rows(data)
     if data.rule is not None:
         return _loss_of_a_move(residuals, n_rows)
     if data.classes:
@@ -83,15 +85,3 @@ def _loss_of_a_move(residuals: Residuals, n_rows: float) -> float:
     up, as_it_is, down = (data.loss(full + m, residuals.rows) for m in (size, 0.0, -size))
     found = np.average((up + down) / 2 - as_it_is, weights=residuals.weights)
     return float(max(0.0, found))
-
-
-def _worth(residuals: Residuals) -> float:
-    """Return the rows that unequal weights, or copies of rows, are worth, as a share of the rows.
-
-    It is (Σw)² / Σw² over n (Kish 1965), where copies of a row add up their weights.
-    """
-    data = residuals.data
-    weights = np.ones(data.n_rows) if data.weights is None else data.weights
-    if data.n_copies and data.clusters is not None:
-        weights = np.bincount(data.clusters, weights).astype(float)
-    return float(weights.sum() ** 2 / (weights**2).sum() / data.n_rows)

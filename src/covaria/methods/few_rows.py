@@ -9,7 +9,7 @@ log-loss it is p(1 − p) times the squared difference of the two gains.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,11 +25,12 @@ from covaria.inference.resampling import (
     form_factor,
     independent_variance,
     is_far_from_normal,
+    pairs_are_far_from_normal,
     product_factor,
 )
 from covaria.inference.tests import standard_error, stretched
 from covaria.nuisance.residuals import Residuals
-from covaria.tables.arrays import of_all_classes
+from covaria.tables.arrays import column_blocks, of_all_classes
 
 if TYPE_CHECKING:
     from covaria.methods import Method
@@ -66,12 +67,8 @@ def _of_products(
     # Without degrees of freedom several columns are added up to one product.
     degrees = [0] * scores.shape[1] if method.degrees is None else method.degrees(residuals)
     found, shared = np.ones(scores.shape[1]), Shuffles(residuals.fold, draw)
-    for j, feature in enumerate(residuals.data.features):
-        if not feature.columns or residuals.failure(method.needs, j):
-            continue
+    for j in _far_from_normal(method, residuals):
         x, y = method.factors(residuals, j)
-        if not _is_far_from_normal(residuals, x, y):
-            continue
         shuffles = replace(shared, fold=_strata(residuals, j))
         own, several = scores[:, j], degrees[j] > 0 and x.shape[1] * y.shape[1] > 1
         if several and residuals.clusters is None:
@@ -86,6 +83,24 @@ def _of_products(
                 # Rows of a level share their mean, which permuted rows do not.
                 found[j] = max(found[j], _floor(residuals, own, independent_variance(x, y)))
     return found
+
+
+def _far_from_normal(method: Method, residuals: Residuals) -> Iterator[int]:
+    """Yield the features whose residuals are to be permuted."""
+    assert method.factors is not None
+    known = [
+        j
+        for j, feature in enumerate(residuals.data.features)
+        if feature.columns and not residuals.failure(method.needs, j)
+    ]
+    for some in column_blocks(len(residuals.rows), len(known)):
+        together = None if method.pairs is None else method.pairs(residuals, known[some])
+        if together is not None:
+            yield from np.array(known[some])[pairs_are_far_from_normal(*together)].tolist()
+            continue
+        for j in known[some]:
+            if _is_far_from_normal(residuals, *method.factors(residuals, j)):
+                yield j
 
 
 def _is_far_from_normal(residuals: Residuals, x: Array, y: Array) -> bool:

@@ -10,8 +10,8 @@ regressions,
 
 `gcm` returns the scores s, a number for each row and feature; `inference.tests.mean_test` makes T
 and its p-value of them, as of all scores that are averaged. With a learner that was named they are
-the products. With `auto` their mean is moved towards 0 by what both regressions may have missed
-(`Residuals.missed`), and they are spread about it by (1 + 2q)/(1 + q), q being the noise in the
+the products. With `auto` their mean is moved towards 0 as far as a second learner does not confirm
+it (`Residuals.doubt`), and they are spread about it by (1 + 2q)/(1 + q), q being the noise in the
 models' predictions; least squares on few rows a column is spread in the same way.
 `few_rows.steadied` then spreads them further where few rows carry the sum.
 A feature of several columns, or a target of three or more classes, is tested by the quadratic form
@@ -20,13 +20,15 @@ of all products at once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from covaria.inference.tests import column_blocks, covariance, standard_error, stretched
+from covaria.inference.tests import covariance, standard_error, stretched
 from covaria.nuisance.residuals import Residuals
-from covaria.tables.arrays import as_slice
+from covaria.tables.arrays import as_slice, column_blocks, in_one_piece
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]
@@ -40,9 +42,8 @@ ROUNDING = 1e-10
 def gcm(residuals: Residuals, rng: Generator) -> Array:
     """Return GCM's scores: products of the residuals of x_j and of y, corrected for `auto`."""
     scores = _products(residuals)
-    if residuals.halves:  # the mean moves towards 0 by what both regressions may miss
-        missed = residuals.missed * correlation_scale(residuals)
-        scores -= np.clip(scores.mean(axis=0), -missed, missed)
+    if residuals.second:  # the mean moves towards 0 as far as another learner does not confirm it
+        scores -= residuals.doubt * scores.mean(axis=0)
     if residuals.model_noise is None:
         return wider(residuals, scores)
     # Folds share training rows, so the noise of row i in x and of row j in y meet twice: in the
@@ -59,7 +60,7 @@ def wider(residuals: Residuals, scores: Array, factor: Array | float = 1.0) -> A
 
 
 def _products(residuals: Residuals) -> Array:
-    single, columns, several = _by_width(residuals)
+    single, columns, several = residuals.by_width
     every = list(range(residuals.data.n_features))
     if single == columns == every and len(every) == residuals.data.X.shape[1]:
         return residuals.weighted(residuals.x_given_rest * residuals.y_given_rest)
@@ -73,17 +74,6 @@ def _products(residuals: Residuals) -> Array:
         scores[:, j] = combined(residuals, of_products(residuals, j))[0]
         scores[:, j] *= _multiple_correlation(residuals, j)  # so that this is their mean
     return scores
-
-
-def _by_width(residuals: Residuals) -> tuple[list[int], list[int], list[int]]:
-    """Return the features with one product a row, their columns, and those with several."""
-    one_score = residuals.y_given_rest.ndim == 2
-    owned = [feature.tested for feature in residuals.data.features]
-    single = [j for j, columns in enumerate(owned) if len(columns) == 1 and one_score]
-    several = [
-        j for j, columns in enumerate(owned) if columns and not (len(columns) == 1 and one_score)
-    ]
-    return single, [owned[j][0] for j in single], several
 
 
 def of_products(residuals: Residuals, j: int) -> Array:
@@ -130,14 +120,14 @@ def _multiple_correlation(residuals: Residuals, j: int) -> float:
 def degrees_of_freedom(residuals: Residuals) -> Whole:
     """Return the degrees of freedom of each feature: the rank of its products."""
     degrees = np.array([min(1, len(f.tested)) for f in residuals.data.features], dtype=np.intp)
-    for j in _by_width(residuals)[2]:
+    for j in residuals.by_width[2]:
         degrees[j] = _inverse(residuals, of_products(residuals, j))[1]
     return degrees
 
 
 def product_scale(residuals: Residuals) -> Array:
     """Return sd of the feature times sd of y: the size a product can have."""
-    single, columns, _ = _by_width(residuals)
+    single, columns, _ = residuals.by_width
     scale = np.ones(residuals.data.n_features)
     scale[single] = np.sqrt(residuals.data.variance[columns] * residuals.spread)
     return scale
@@ -145,15 +135,11 @@ def product_scale(residuals: Residuals) -> Array:
 
 def correlation_scale(residuals: Residuals) -> Array:
     """Return what a feature's estimate is divided by to read as a correlation."""
-    single, columns, _ = _by_width(residuals)
+    single = residuals.by_width[0]
     scale = np.ones(residuals.data.n_features)
-    for some in column_blocks(len(residuals.rows), len(single)):
-        x, y = residuals.x_given_rest[:, columns[some]], residuals.y_given_rest[:, single[some]]
-        of_x, of_y = (
-            np.sqrt(np.average(left**2, axis=0, weights=residuals.weights)) for left in (x, y)
-        )
-        size = of_x * of_y
-        scale[single[some]] = np.where(size > 0, size, 1.0)
+    of_x, of_y = residuals.sizes
+    size = of_x * of_y
+    scale[single] = np.where(size > 0, size, 1.0)
     return scale
 
 
@@ -163,18 +149,19 @@ def fisher_scale(residuals: Residuals, scores: Array) -> tuple[Array, Array]:
     The error is that of a ratio: with ξ and ε of unit variance row i moves the correlation r by
     ξε − r (ξ² + ε²)/2. What widened the spread of the scores widens it as well.
     """
-    single, columns, _ = _by_width(residuals)
+    single, columns, _ = residuals.by_width
     z, error = np.full((2, residuals.data.n_features), np.nan)
     scale = correlation_scale(residuals)
+    of_x, of_y = (np.where(size > 0, size, 1.0) for size in residuals.sizes)
     for some in column_blocks(len(residuals.rows), len(single)):
         at = single[some]
-        x, y = residuals.x_given_rest[:, columns[some]], residuals.y_given_rest[:, at]
-        x, y = (_unit(left, residuals.weights) for left in (x, y))
-        products = residuals.weighted(x * y)
-        r = scores[:, at].mean(axis=0) / scale[at]
+        x = in_one_piece(residuals.x_given_rest, columns[some]) / of_x[some]
+        y = in_one_piece(residuals.y_given_rest, at) / of_y[some]
+        product, score = x * y, in_one_piece(scores, at)
+        r = score.mean(axis=0) / scale[at]
         r = np.clip(r, -1 + 1e-12, 1 - 1e-12)
-        influence = residuals.weighted(x * y - r / 2 * (x**2 + y**2))
-        own, wider = products.std(axis=0), scores[:, at].std(axis=0)
+        influence = residuals.weighted(product - r / 2 * (x**2 + y**2))
+        own, wider = residuals.weighted(product).std(axis=0), score.std(axis=0)
         unit = np.where(own > 0, scale[at] * own, 1.0)
         error[at] = standard_error(influence, residuals.clusters) / (1 - r**2) * wider / unit
         z[at] = np.arctanh(r)
@@ -195,6 +182,14 @@ def _alive(values: Array, weights: Array | None) -> Array:
 def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:
     """Return what the scores of a feature are products of, (rows, columns) each."""
     return weighed(residuals, *residuals.feature(j))
+
+
+def pairs(residuals: Residuals, features: Sequence[int]) -> tuple[Array, Array] | None:
+    """Return the factors of several features, a column each, where each has one product a row."""
+    if not set(features) <= set(residuals.by_width[0]):
+        return None
+    x = residuals.left_of([residuals.data.features[j].tested[0] for j in features])
+    return weighed(residuals, x, residuals.y_given_rest[:, list(features)])
 
 
 def weighed(residuals: Residuals, x: Array, y: Array) -> tuple[Array, Array]:

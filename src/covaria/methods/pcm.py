@@ -25,6 +25,8 @@ targets (Bonferroni). Products added up over targets were not calibrated: .12 of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -86,17 +88,10 @@ def _scores(residuals: Residuals, f: Array, y: Array) -> Array:
     """Return the scores of functions and of what is left of one target."""
     products = f * y if y.ndim == 2 else (f * y).sum(axis=2)
     scores = residuals.weighted(np.asarray(products))
-    if residuals.halves:
-        scores = scores - residuals.missed_of_functions * _scale(residuals, f, y)
+    if residuals.second:
+        scores = scores - residuals.doubt_of_functions * scores.mean(axis=0)
     alone = residuals.n_folds == 1 and "spread_given_rest" not in residuals.arrays
     return wider(residuals, scores, 1.0 if alone or residuals.is_given else SHARED)
-
-
-def _scale(residuals: Residuals, *pair: Array) -> Array:
-    """Return the size that a feature's mean product can have."""
-    f, y = ((part**2).reshape(*part.shape[:2], -1).sum(axis=2) for part in pair)
-    f, y = (np.average(part, axis=0, weights=residuals.weights) for part in (f, y))
-    return np.asarray(np.sqrt(f * y))
 
 
 def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:
@@ -107,6 +102,15 @@ def factors(residuals: Residuals, j: int) -> tuple[Array, Array]:
         ratio = _ratio(residuals.weighted(f * y), residuals)
         f, y = (part[:, [ratio.argmax()]] for part in (f, y))
     return weighed(residuals, f, y)
+
+
+def pairs(residuals: Residuals, features: Sequence[int]) -> tuple[Array, Array] | None:
+    """Return the factors of several features, a column each, where each has one product a row."""
+    f, y = _pair(residuals)
+    if f.ndim > 2 or residuals.data.outputs is not None:
+        return None
+    own = list(features)
+    return weighed(residuals, f[:, own], y[:, own])
 
 
 def _pair(residuals: Residuals) -> tuple[Array, Array]:

@@ -6,6 +6,8 @@ shares of the errors in both variances. Errors in common, as those of least squa
 rows, take off less or nothing. Beside a strong effect that is much: at a correlation of .95 and
 1,000 rows an error of 1.7% is 2.5 standard errors.
 
+The coefficient of ξ (`effect="plm"`) is too small by the factor 1 − g: errors of y do not count.
+
 Errors fall like one over the rows, so that halving these doubles them: as much as the correlation
 falls by that, it is too small by with all rows.
 
@@ -17,15 +19,15 @@ both, where it errs no more than chance allows, says what the correlation would 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covaria.learners import Linear
-from covaria.nuisance.extrapolation import PRODUCT
 from covaria.nuisance.fit import run_plan
+from covaria.nuisance.halves import PRODUCT
 from covaria.nuisance.outcomes import gather, is_sound
 from covaria.nuisance.plan import Plan, Task
 from covaria.nuisance.policy import POLICY
@@ -33,13 +35,30 @@ from covaria.nuisance.residuals import Residuals
 
 Array = NDArray[np.float64]
 Pair = tuple[Array, Array]
+Measure = Callable[[Array, Array, Array], float]
 # Correlations of more standard errors than these are an effect, whose interval is asked for.
 WITH_EFFECT = 2.0
 
 
+def correlation(x: Array, y: Array, weights: Array) -> float:
+    """Return the correlation of numbers whose means are zero."""
+    size = np.sqrt((weights @ x**2) * (weights @ y**2))
+    return float(weights @ (x * y) / size) if size > 0 else 0.0
+
+
+def slope(x: Array, y: Array, weights: Array) -> float:
+    """Return the coefficient of y on x, of means zero."""
+    size = weights @ x**2
+    return float(weights @ (x * y) / size) if size > 0 else 0.0
+
+
+# What errors make too small, in the order of `Residuals.attenuation`.
+MEASURES: tuple[Measure, ...] = (correlation, slope)
+
+
 def attenuations(residuals: Residuals, halves: Sequence[Residuals], plan: Plan) -> Array:
-    """Return what errors take off each correlation of residuals; 0 for several columns."""
-    found = np.zeros(plan.data.n_features)
+    """Return what errors take off each correlation and coefficient; 0 for several columns."""
+    found = np.zeros((len(MEASURES), plan.data.n_features))
     done = plan.has("x_given_rest") & plan.has("y_given_rest")
     weights = np.ones(len(residuals.rows)) if residuals.weights is None else residuals.weights
     for j, feature in enumerate(plan.data.features):
@@ -50,13 +69,14 @@ def attenuations(residuals: Residuals, halves: Sequence[Residuals], plan: Plan) 
                 (one.x_given_rest[rows, own], one.y_given_rest[rows, j])
                 for one in (residuals, *halves)
             )
-            found[j] = attenuation(full, others, weights[rows])
+            found[:, j] = [attenuation(full, others, weights[rows], one) for one in MEASURES]
     return found
 
 
 def shortfalls(plan: Plan, residuals: Residuals) -> Array:
-    """Return by how much correlations fall short of those that lines leave, where lines will do."""
-    found, asked = np.zeros(plan.data.n_features), _beside_lines(plan, residuals)
+    """Return by how much both fall short of those that lines leave, where lines will do."""
+    asked = _beside_lines(plan, residuals)
+    found = np.zeros((len(MEASURES), plan.data.n_features))
     if not asked:
         return found
     tasks = frozenset(
@@ -75,7 +95,7 @@ def shortfalls(plan: Plan, residuals: Residuals) -> Array:
         pair, of_lines = (
             (one.x_given_rest[:, own], one.y_given_rest[:, j]) for one in (residuals, left)
         )
-        found[j] = shortfall(pair, of_lines, weights)
+        found[:, j] = [shortfall(pair, of_lines, weights, one) for one in MEASURES]
     return found
 
 
@@ -100,7 +120,9 @@ def _are_lines(plan: Plan, j: int) -> bool:
     return all(plan.blend(Task(n, k, j)) == ((Linear(), 1.0),) for n in PRODUCT for k in folds)
 
 
-def attenuation(full: Pair, halves: list[Pair], weights: Array) -> float:
+def attenuation(
+    full: Pair, halves: list[Pair], weights: Array, measure: Measure = correlation
+) -> float:
     """Return by how much the correlation of two residuals is nearer to zero than it should be.
 
     `halves` are residuals of the same rows, of models that learned from half of the others.
@@ -109,11 +131,11 @@ def attenuation(full: Pair, halves: list[Pair], weights: Array) -> float:
     >>> round(attenuation((x, x + error), [(x, x + 2 * error)], np.ones(4)), 2)
     0.26
     """
-    found, *of_halves = (_correlation(x, y, weights) for x, y in (full, *halves))
+    found, *of_halves = (measure(x, y, weights) for x, y in (full, *halves))
     return float(max(0.0, np.sign(found) * (found - np.mean(of_halves))))
 
 
-def shortfall(found: Pair, plainer: Pair, weights: Array) -> float:
+def shortfall(found: Pair, plainer: Pair, weights: Array, measure: Measure = correlation) -> float:
     """Return by how much a correlation of residuals is nearer to zero than that of plainer models.
 
     0 where one of those errs by more than `POLICY.as_good` standard errors.
@@ -127,7 +149,7 @@ def shortfall(found: Pair, plainer: Pair, weights: Array) -> float:
         for one, other in zip(found, plainer, strict=True)
     ):
         return 0.0
-    own, other = (_correlation(x, y, weights) for x, y in (found, plainer))
+    own, other = (measure(x, y, weights) for x, y in (found, plainer))
     return float(max(0.0, np.sign(own) * (other - own)))
 
 
@@ -136,9 +158,3 @@ def _excess(found: Array, plainer: Array, weights: Array) -> float:
     more = weights * (plainer**2 - found**2)
     error = more.std() / np.sqrt(len(more))
     return float(more.mean() / error) if error > 0 else 0.0
-
-
-def _correlation(x: Array, y: Array, weights: Array) -> float:
-    """Return the correlation of numbers whose means are zero."""
-    size = np.sqrt((weights @ x**2) * (weights @ y**2))
-    return float(weights @ (x * y) / size) if size > 0 else 0.0

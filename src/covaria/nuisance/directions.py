@@ -11,7 +11,7 @@ where it is none of these.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,19 +26,24 @@ POWER = 3
 
 
 def directions(
-    data: Dataset, rows: Rows, fold: Rows, found: Sequence[dict[str, Array]]
+    data: Dataset,
+    rows: Rows,
+    fold: Rows,
+    found: Sequence[Mapping[str, Array]],
+    only: Sequence[int] | None = None,
 ) -> list[Array]:
     """Return the function of every feature, less its mean given the others.
 
     Of the residuals in `found` the first decide on the weights of parts; the others, of models
-    that learned from fewer rows, get the same.
+    of a second learner, get the same. Of the features `only` some may be asked for.
     """
     psi = _standardised(data.X[rows])
     squares = psi**2
     weights = np.ones(len(rows)) if data.weights is None else data.weights[rows]
     y = _of_classes(found[0]["y_given_rest"])
     result = [np.zeros_like(y) for _ in found]
-    for j, feature in enumerate(data.features):
+    for j in range(data.n_features) if only is None else only:
+        feature = data.features[j]
         if not feature.columns:
             continue
         own = [1 + column for column in feature.columns]
@@ -68,7 +73,7 @@ def _standardised(X: Array) -> Array:
     return psi
 
 
-def _bases(found: dict[str, Array], columns: Sequence[int], j: int, c: int) -> list[Array]:
+def _bases(found: Mapping[str, Array], columns: Sequence[int], j: int, c: int) -> list[Array]:
     """Return what is left of a feature, of its squares, and of the curve that trees suggest."""
     own = list(columns)
     curve = found["f_given_rest"]

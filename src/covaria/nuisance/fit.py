@@ -109,7 +109,7 @@ def _remembered(plan: Plan, memory: Remembers) -> Iterator[Outcome]:
         for outcome in _run_one(plan):
             outcomes.append(outcome)
             yield outcome
-        memory.keep(plan, by_task(plan, outcomes))
+        memory.keep(plan, outcomes)
         return
     new = [task for task in plan.tasks if task not in known]
     part = replace(plan, only=frozenset(new))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -26,22 +26,18 @@ def has_own_functions(plan: Plan) -> bool:
     return plan.has_own_candidates and plan.full is None and "f_given_rest" in plan.needs
 
 
-def with_functions(plan: Plan, residuals: Residuals, halves: Sequence[Plan]) -> Residuals:
+def with_functions(plan: Plan, residuals: Residuals) -> Residuals:
     """Return the residuals with a function of each feature, put together from parts."""
     spread = replace(plan, learner=SPREAD, choices=None)
-    of_halves = [replace(half, learner=SPREAD, choices=None) for half in halves]
     if len(residuals.rows) < plan.data.n_rows:
-        spread, of_halves = plan, list(halves)
-    residuals = with_targets(spread, residuals, "spread_given_rest", _spreads(residuals), of_halves)
-    residuals = with_targets(plan, residuals, "f_given_rest", _curves, halves)
+        spread = plan
+    residuals = with_targets(spread, residuals, "spread_given_rest", _spreads(residuals))
+    residuals = with_targets(plan, residuals, "f_given_rest", _curves)
     fold = row_parts(plan, residuals)
-    found = [dict(one.arrays) for one in (residuals, *residuals.halves)]
-    functions = directions(plan.data, residuals.rows, fold, found)
-    full, *others = (
-        replace(one, arrays={**one.arrays, "f_given_rest": function})
-        for one, function in zip((residuals, *residuals.halves), functions, strict=True)
-    )
-    return replace(full, halves=tuple(others))
+    curve = residuals.f_given_rest
+    function = directions(plan.data, residuals.rows, fold, [residuals.arrays])[0]
+    arrays = {**residuals.arrays, "curve_given_rest": curve, "f_given_rest": function}
+    return replace(residuals, arrays=arrays)
 
 
 def _spreads(residuals: Residuals) -> Callable[[Plan], Iterator[Array]]:

@@ -9,54 +9,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covaria.nuisance.attenuation import attenuations, shortfalls
-from covaria.nuisance.extrapolation import (
-    PRODUCT,
-    beside_a_line,
-    fitted_once,
-    halves_of,
-    may_miss,
-    wanted_of,
-)
+from covaria.nuisance.halves import PRODUCT, fitted_once, halves_of
 from covaria.nuisance.outcomes import gather, is_sound
 from covaria.nuisance.plan import Plan
-from covaria.nuisance.policy import POLICY
+from covaria.nuisance.promising import promising
 from covaria.nuisance.residuals import Residuals
 from covaria.tables.arrays import of_all_classes, over
 
 Array = NDArray[np.float64]
 
 
-def with_halves(plan: Plan, residuals: Residuals) -> tuple[Residuals, tuple[Plan, ...]]:
-    """Return the residuals with those of models that learned from half the rows."""
+def with_learning_curves(plan: Plan, residuals: Residuals) -> Residuals:
+    """Return the residuals with what halving the rows does to the regressions of findings."""
     has_no_choice = plan.choices is None or plan.of_y is not None
     if has_no_choice or residuals.n_train == 0 or not plan.needs >= PRODUCT:
-        return residuals, ()
-    missed = may_miss(plan, plan.data.n_features)
-    halves = halves_of(plan, "extrapolation" if missed.any() else "model noise")
+        return residuals
+    asked = promising(residuals, plan.alpha)
+    halves = halves_of(plan) if asked else None
     if halves is None:
-        return residuals, ()
-    parts = tuple(replace(half, only=wanted_of(plan, missed)) for half in halves)
+        return residuals
+    wanted = frozenset(task for task in halves[0].tasks if task.feature in asked)
+    parts = tuple(replace(half, only=wanted) for half in halves)
     found = tuple(gather(*pair) for pair in zip(parts, fitted_once(parts), strict=True))
     if not all(is_sound(one) and not one.failures for one in found):
-        return residuals, ()
-    noise, curves = _learning_curves(residuals, found, parts[0])
-    # The noise of models counts twice where folds learn from each other's rows.
-    noise_of = _least(noise) if len(plan.folds) > 1 else None
-    residuals = replace(
+        return residuals
+    raw = residuals.by_learners or residuals
+    noise, curves = _learning_curves(raw, found, parts[0])
+    return replace(
         residuals,
-        model_noise=noise_of,
+        # The noise of models counts twice where folds learn from each other's rows.
+        model_noise=np.minimum(_least(noise), residuals.most_noise)
+        if len(plan.folds) > 1
+        else None,
         learning_curves=curves,
-        unlearned=(POLICY.still_missed * np.fmax(curves, noise)).clip(max=1),
-        attenuation=np.maximum(
-            attenuations(residuals, found, parts[0]), shortfalls(plan, residuals)
-        ),
+        attenuation=np.maximum(attenuations(raw, found, parts[0]), shortfalls(plan, raw)),
     )
-    is_far_off = (np.nan_to_num(curves) >= POLICY.far_off).any(axis=1)
-    own = np.asarray(missed.any(axis=0))
-    by_line = ~own & is_far_off & beside_a_line(plan, plan.data.n_features)
-    if not (own | by_line).any():
-        return residuals, ()
-    return replace(residuals, halves=found, may_miss=own | by_line, by_line=by_line), parts
 
 
 def _learning_curves(

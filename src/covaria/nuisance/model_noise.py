@@ -17,6 +17,7 @@ from covaria.learners import Linear
 from covaria.nuisance.plan import Plan
 from covaria.nuisance.policy import POLICY
 from covaria.nuisance.residuals import Residuals
+from covaria.tables.dataset import Dataset
 
 Array = NDArray[np.float64]
 
@@ -26,7 +27,8 @@ def with_noise_of_lines(plan: Plan, residuals: Residuals) -> Residuals:
     if plan.learner != Linear() or plan.of_y is not None or residuals.n_folds < 2:
         return residuals
     owned = [len(feature.columns) for feature in plan.data.features]
-    noise = noise_of_lines(plan.data.X.shape[1] - np.array(owned), residuals.n_train)
+    n_train = int(residuals.n_train * worth_of_rows(plan.data))
+    noise = noise_of_lines(plan.data.X.shape[1] - np.array(owned), n_train)
     noise = np.where(noise > POLICY.least_noise, noise, 0.0)
     return replace(residuals, model_noise=noise) if noise.any() else residuals
 
@@ -41,3 +43,15 @@ def noise_of_lines(n_columns: NDArray[np.intp], n_train: int) -> Array:
     """
     p = n_columns + 1.0
     return np.asarray(np.minimum(p / np.maximum(n_train - p - 1, 1.0), 1.0))
+
+
+def worth_of_rows(data: Dataset) -> float:
+    """Return the rows that unequal weights, or copies of rows, are worth, as a share of the rows.
+
+    It is (Σw)² / Σw² over n (Kish 1965), where copies of a row add up their weights: weighted least
+    squares have the noise of so many rows.
+    """
+    weights = np.ones(data.n_rows) if data.weights is None else data.weights
+    if data.n_copies and data.clusters is not None:
+        weights = np.bincount(data.clusters, weights).astype(float)
+    return float(weights.sum() ** 2 / (weights**2).sum() / data.n_rows)

@@ -130,6 +130,9 @@ class Shelf(dict[object, tuple[Any, ...]]):
 Kept = Outcome | list[Array]
 
 
+Pair = tuple[Array, Array]
+
+
 class Remembers(Protocol):
     """What was found in a run before, by one learner and task (`nuisance/memory.py`)."""
 
@@ -139,8 +142,17 @@ class Remembers(Protocol):
         """Return what is known of a plan's tasks."""
         ...
 
-    def keep(self, plan: Plan, found: Mapping[Task, Kept], counts: tuple[int, ...] = ()) -> None:
+    def keep(
+        self,
+        plan: Plan,
+        found: Mapping[Task, Kept] | Sequence[Outcome],
+        counts: tuple[int, ...] = (),
+    ) -> None:
         """Keep what came of tasks."""
+        ...
+
+    def once(self, name: str, given: Sequence[Array], make: Callable[[], Pair]) -> Pair:
+        """Return two arrays that some others make, made once for the same others."""
         ...
 
 
@@ -152,7 +164,8 @@ class Plan:
     own columns. Of the tasks that the needs ask for, `only` these are done. `choices` has learners
     that serve in the place of the one named; `full` is a model of y on all columns that was fitted
     elsewhere, `of_y` a learner of all models of y, `given` are predictions that were made
-    elsewhere. `own_seed` is that of a task whose model draws by itself. What is fitted is charged
+    elsewhere. Whether to `extrapolate` findings at level `alpha` (`nuisance/second_opinion.py`).
+    `own_seed` is that of a task whose model draws by itself. What is fitted is charged
     to the `ledger`, under the plan's `purpose`. The `executor` says where; without one it is here.
     The `shelf` is of all plans made from this one. What a `memory` has of a run before is not
     fitted again.
@@ -173,6 +186,7 @@ class Plan:
     full: Prefit | None = None
     of_y: Learner | None = None
     extrapolate: bool = False
+    alpha: float = 0.05
     shared_randomness: bool = True
     own_seed: int | None = None
     purpose: str = "nuisance regressions"
@@ -222,7 +236,7 @@ class Plan:
 
     def models(self, task: Task) -> int:
         """Return how many models a task fits: a feature of d columns takes d, no columns none."""
-        if task.feature >= 0 and not len(self.data.without(task.feature)):
+        if task.feature >= 0 and self.data.owns_all(task.feature):
             return 0
         return len(self.targets_of(task.feature)) if task.need == "x_given_rest" else 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from covaria.errors import InputError
@@ -10,14 +9,15 @@ from covaria.execution.cost import Ledger
 from covaria.learners import Auto
 from covaria.nuisance import conditional
 from covaria.nuisance.engines import plain
-from covaria.nuisance.extrapolation import PRODUCT
 from covaria.nuisance.fit import engine_for, run_plan
 from covaria.nuisance.functions import has_own_functions, squares, suggested, with_functions
-from covaria.nuisance.learning_curves import with_halves
+from covaria.nuisance.halves import PRODUCT
+from covaria.nuisance.learning_curves import with_learning_curves
 from covaria.nuisance.model_noise import with_noise_of_lines
 from covaria.nuisance.outcomes import gather, is_sound
 from covaria.nuisance.plan import OF_FULL_MODEL, Plan
 from covaria.nuisance.residuals import Residuals
+from covaria.nuisance.second_opinion import with_second_opinion
 from covaria.nuisance.selected import without_selected
 from covaria.nuisance.targets import with_targets
 from covaria.options.familiar import knows_its_options
@@ -32,11 +32,11 @@ def fit_residuals(plan: Plan) -> Residuals:
     with ledger.stage("choose learners"):
         plan = _with_learners(plan)
     with ledger.stage("fit"):
-        residuals, halves = with_halves(plan, _fitted(plan))
-        residuals = with_noise_of_lines(plan, residuals)
+        residuals = with_noise_of_lines(plan, _fitted(plan))
         if plan.has_own_candidates and plan.data.X.shape[1] > plan.data.n_rows:
             residuals = without_selected(plan, residuals)
-        return _with_more(plan, residuals, halves).within_levels()
+        residuals = with_learning_curves(plan, _with_more(plan, residuals))
+        return with_second_opinion(plan, residuals).within_levels()
 
 
 def _with_learners(plan: Plan) -> Plan:
@@ -66,7 +66,7 @@ def _fitted(plan: Plan) -> Residuals:
     return replace(residuals, engine=name, choices=plan.choices)
 
 
-def _with_more(plan: Plan, residuals: Residuals, halves: Sequence[Plan]) -> Residuals:
+def _with_more(plan: Plan, residuals: Residuals) -> Residuals:
     """Return the residuals with what the plan needs beside those of its columns."""
     if conditional.NEED in plan.needs:
         residuals = conditional.with_conditional(plan, residuals)
@@ -76,9 +76,9 @@ def _with_more(plan: Plan, residuals: Residuals, halves: Sequence[Plan]) -> Resi
         residuals = with_masked(plan, residuals)
     if "f_given_rest" in plan.needs:
         if has_own_functions(plan):
-            residuals = with_functions(plan, residuals, halves)
+            residuals = with_functions(plan, residuals)
         else:
-            residuals = with_targets(plan, residuals, "f_given_rest", suggested, halves)
+            residuals = with_targets(plan, residuals, "f_given_rest", suggested)
     if "square_given_rest" in plan.needs:
-        residuals = with_targets(plan, residuals, "square_given_rest", squares, halves)
+        residuals = with_targets(plan, residuals, "square_given_rest", squares)
     return residuals

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -14,12 +14,13 @@ from covaria.nuisance.plan import Choices, Plan
 from covaria.nuisance.policy import POLICY
 from covaria.nuisance.splits import Fold, in_parts
 from covaria.randomness import stream
-from covaria.tables.arrays import Rows, over
+from covaria.tables.arrays import Rows, column_blocks, in_one_piece, of_all_classes
 from covaria.tables.dataset import Dataset
 
 Array = NDArray[np.float64]
 # Residuals below this share of a column's spread are rounding.
 ROUNDING = 1e-10
+TINY = 1e-300
 # Where one part of the rows is tested, functions are learned in turn from so many parts of it.
 FEWEST_PARTS = 5
 
@@ -33,13 +34,12 @@ class Residuals:
     classes what is left of y has one more axis: a column per class but the first. `n_train` is
     the rows a model learned from, 0 where it was tested on those same rows. `learners` are those
     that each regression chose, fold by fold, where it had a choice; `choices` says how.
-    `halves` are those of models that learned from half the training rows each, and `may_miss` says
-    for which features both regressions may err alike (`nuisance/extrapolation.py`), `by_line` for
-    which of these one is a line, and halves of functions were not fitted. `model_noise`
-    is the share of noise in the predictions of each feature's two regressions, where that was
-    measured, `learning_curves` the share of what is left of x_j, and of y, that more rows would
-    take away, `unlearned` the same, but no less than the noise of their models suggests, and
-    `attenuation` by how much the correlation of the two is too small for that;
+    `second` are those of a second learner (`nuisance/second_opinion.py`) on all training rows and
+    on either half of them; features were `asked` about, and for some it `matched` the first.
+    `model_noise` is the share of noise in the predictions of each feature's two regressions, where
+    that was measured, `learning_curves` the share of what is left of x_j, and of y, that more rows
+    would take away, and `attenuation` by how much the correlation of the two, and the coefficient
+    of the one on the other, are too small for that, (2, features);
     `widening` what taking means of levels off both costs their product, and `within` the levels of
     each feature for which that were those of one category. `by_learners` has what learners left
     before chosen columns were taken off (`nuisance/selected.py`).
@@ -58,15 +58,15 @@ class Residuals:
     choices: Choices | None = None
     fold: Rows = field(default_factory=lambda: np.empty(0, dtype=np.intp))  # that tested each row
     model_noise: Array | None = None
+    most_noise: Array | float = np.inf
     learning_curves: Array | None = None
-    unlearned: Array | None = None
     attenuation: Array | None = None
     widening: Array | None = None
     within: Mapping[int, Rows] = field(default_factory=dict)
     folds: Sequence[Fold] = ()
-    halves: tuple[Residuals, ...] = ()
-    may_miss: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    by_line: NDArray[np.bool_] | bool = False
+    second: tuple[Residuals, ...] = ()
+    asked: tuple[int, ...] = ()
+    matched: frozenset[int] = frozenset()
     is_given: bool = False  # whether the model of y on all columns was fitted elsewhere
     n_given: int = 0  # the rows that it learned from, 0 where that was not told
     by_learners: Residuals | None = None
@@ -140,8 +140,8 @@ class Residuals:
         if not self.data.levels or "y_given_rest" not in self.arrays:
             return self
         arrays, widening, within = less_means(self.data, self.rows, self.arrays)
-        halves = tuple(half.within_levels() for half in self.halves)
-        return replace(self, arrays=arrays, widening=widening, within=within, halves=halves)
+        second = tuple(one.within_levels() for one in self.second)
+        return replace(self, arrays=arrays, widening=widening, within=within, second=second)
 
     @property
     def x_masked(self) -> Array:
@@ -178,27 +178,58 @@ class Residuals:
         return np.asarray(mean + w * (scores - mean))
 
     @cached_property
-    def missed(self) -> Array:
-        """Return the correlation of residuals that what both still miss may make, per feature."""
-        if not self.halves or self.unlearned is None:
-            return np.zeros(self.data.n_features)
-        shares = np.nan_to_num(self.unlearned)
-        return np.asarray(np.sqrt(shares.prod(axis=1)) * self.may_miss)
+    def doubt(self) -> Array:
+        """Return the share of each mean product that a second look does not confirm."""
+        return self._doubt(lambda one, j: (*one.feature(j), one.products_of(j)))
 
     @cached_property
-    def missed_of_functions(self) -> Array:
-        """Return the same of the functions that PCM tests."""
-        if not self.halves or self.unlearned is None:
-            return np.zeros(self.data.n_features)
-        full, *halves = (self._size_of_functions(one) for one in (self, *self.halves))
-        gap = POLICY.still_missed * over(np.mean(halves, axis=0) - full, full)
-        gap = np.where(self.by_line, np.nan_to_num(self.unlearned[:, 0]), gap)
-        shares = gap.clip(0, 1) * np.nan_to_num(self.unlearned[:, 1])
-        return np.asarray(np.sqrt(shares) * self.may_miss)
+    def doubt_of_functions(self) -> Array:
+        """Return the same of the functions that PCM tests, where these speak for an effect."""
+        found = self._doubt(lambda one, j: (*one.function(j), one.products_of_functions(j)))
+        is_for = [self.weighted(self.products_of_functions(j)).mean() > 0 for j in self.asked]
+        found[list(self.asked)] *= is_for
+        return found
 
-    def _size_of_functions(self, of: Residuals) -> Array:
-        squares = of.f_given_rest.reshape(*of.f_given_rest.shape[:2], -1) ** 2
-        return np.asarray(np.average(squares.sum(axis=2), axis=0, weights=self.weights))
+    def _doubt(self, parts: Callable[[Residuals, int], tuple[Array, Array, Array]]) -> Array:
+        found = np.zeros(self.data.n_features)
+        for j in self.asked:
+            x, y, products = parts(self, j)
+            first = self.weighted(products)
+            size = np.outer(self._mean_square(x), self._mean_square(y)).sum()
+            seen = np.sqrt(np.square(first.mean(axis=0)).sum() / max(size, TINY))
+            found[j] = min(1.0, self.unlearned[j] / max(seen, TINY))
+            if j in self.matched:
+                second = [self.weighted(parts(one, j)[2]) for one in self.second]
+                found[j] = max(found[j], unconfirmed(first, second))
+        return found
+
+    def _mean_square(self, left: Array) -> Array:
+        return np.asarray(np.average(left**2, axis=0, weights=self.weights))
+
+    @cached_property
+    def unlearned(self) -> Array:
+        """Return the correlation that what both regressions still miss may make, per feature."""
+        if self.learning_curves is None:
+            return np.zeros(self.data.n_features)
+        noise = 0.0 if self.model_noise is None else self.model_noise[:, None]
+        shares = np.fmax(np.nan_to_num(self.learning_curves), noise).clip(0, 1)
+        return np.asarray(POLICY.still_missed * np.sqrt(shares.prod(axis=1)))
+
+    def products_of(self, j: int) -> Array:
+        """Return what GCM averages: a column for each pair of a feature's columns and classes."""
+        x, y = self.feature(j)
+        return np.asarray((x[:, :, None] * y[:, None, :]).reshape(len(x), -1))
+
+    def function(self, j: int) -> tuple[Array, Array]:
+        """Return what is left of a feature's function, and of y, (n, classes) each."""
+        f, y = self.f_given_rest[:, j], self.y_given_rest[:, j]
+        y = of_all_classes(y) if self.data.n_classes > 2 else y
+        return f.reshape(len(f), -1), y.reshape(len(y), -1)
+
+    def products_of_functions(self, j: int) -> Array:
+        """Return what PCM averages, added up over classes, as one column."""
+        f, y = self.function(j)
+        return np.asarray((f * y).sum(axis=1, keepdims=True))
 
     def feature(self, j: int) -> tuple[Array, Array]:
         """Return what is left of a feature, (n, columns), and of y given the rest, (n, classes)."""
@@ -212,10 +243,44 @@ class Residuals:
     def left_of(self, columns: Sequence[int]) -> Array:
         """Return what is left of columns, (n, columns)."""
         own = list(columns)
-        x = self.x_given_rest[:, own]
-        # Of columns that the rest determine rounding is left, as of a region given its towns.
-        is_left = (x**2).mean(axis=0) > ROUNDING**2 * self.data.variance[own]
-        return np.where(is_left, x, 0.0)
+        x, is_left = self.x_given_rest[:, own], self._is_left[own]
+        return x if is_left.all() else np.where(is_left, x, 0.0)
+
+    @cached_property
+    def _is_left(self) -> NDArray[np.bool_]:
+        """Return of which columns more than rounding is left.
+
+        Of those that the rest determine rounding is, as of a region given its towns.
+        """
+        x = self.x_given_rest
+        squares = [np.square(x[:, some]).mean(axis=0) for some in column_blocks(*x.shape)]
+        return np.asarray(
+            np.concatenate([*squares, np.empty(0)]) > ROUNDING**2 * self.data.variance
+        )
+
+    @cached_property
+    def by_width(self) -> tuple[list[int], list[int], list[int]]:
+        """Return the features with one product a row, their columns, and those with several."""
+        one_score = self.y_given_rest.ndim == 2
+        owned = [feature.tested for feature in self.data.features]
+        single = [j for j, columns in enumerate(owned) if len(columns) == 1 and one_score]
+        known = set(single)
+        several = [j for j, columns in enumerate(owned) if columns and j not in known]
+        return single, [owned[j][0] for j in single], several
+
+    @cached_property
+    def sizes(self) -> tuple[Array, Array]:
+        """Return the root mean squares of both residuals of the features with one product a row."""
+        single, columns, _ = self.by_width
+        pair = (self.x_given_rest, columns), (self.y_given_rest, single)
+        x, y = (np.sqrt(self._mean_squares(array, own)) for array, own in pair)
+        return x, y
+
+    def _mean_squares(self, array: Array, columns: Sequence[int]) -> Array:
+        blocks = column_blocks(len(array), len(columns))
+        squares = (np.square(in_one_piece(array, columns[some])) for some in blocks)
+        means = [np.average(own, axis=0, weights=self.weights) for own in squares]
+        return np.concatenate(means) if means else np.empty(0)
 
     def failure(self, needs: Iterable[str], feature: int) -> str:
         """Return why a feature has no score, or nothing."""
@@ -250,3 +315,23 @@ def row_parts(plan: Plan, residuals: Residuals) -> Rows:
         return residuals.fold
     rng = stream(plan.seed, "functions", plan.repeat)
     return in_parts(residuals.rows, plan.data.clusters, FEWEST_PARTS, rng)
+
+
+def unconfirmed(first: Array, second: Sequence[Array]) -> float:
+    """Return the share of a statistic that a second learner does not confirm, from 0 to 1.
+
+    `first` are the products of the rows, `second` those of the second learner on all training rows
+    and on halves. Of several columns the direction counts that the first point to.
+
+    >>> spread = np.array([[-1.0], [1.0]])
+    >>> [unconfirmed(4 + spread, [mean + spread] * 3) for mean in (5, 2, 0, -1)]
+    [0.0, 0.5, 1.0, 1.0]
+    """
+    spread = first.var(axis=0)
+    towards = first.mean(axis=0) / np.where(spread > 0, spread, np.inf)
+    seen, full, *halves = (one @ towards for one in (first, *second))
+    endless = full + POLICY.endless * (full - sum(halves) / len(halves))
+    if seen.mean() <= 0:
+        return 0.0
+    ratio, other = (one.mean() / max(one.std(), TINY) for one in (seen, endless))
+    return float(1 - np.clip(other / ratio, 0, 1))

@@ -10,14 +10,14 @@ count. Slopes come from other folds.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covaria.learners import Sparse
-from covaria.nuisance.extrapolation import PRODUCT
+from covaria.nuisance.halves import PRODUCT
 from covaria.nuisance.plan import Plan
 from covaria.nuisance.residuals import Residuals, row_parts
 from covaria.tables.arrays import Rows
@@ -31,28 +31,32 @@ def without_selected(plan: Plan, residuals: Residuals) -> Residuals:
     if not residuals.arrays.keys() >= PRODUCT:
         return residuals
     start = time.perf_counter()
-    parts, every = row_parts(plan, residuals), (residuals, *residuals.halves)
-    arrays = [{name: one.arrays[name] for name in PRODUCT} for one in every]
-    found, alone = less_selected(plan.data, residuals.rows, parts, arrays)
+    arrays = {name: residuals.arrays[name] for name in PRODUCT}
+    parts = row_parts(plan, residuals)
+    (found,), alone = less_selected(plan.data, residuals.rows, parts, [arrays])
     if plan.ledger:
         models = sum(1 for feature in plan.data.features if feature.columns)
         plan.ledger.charge("selection", Sparse.name, models, time.perf_counter() - start)
-    full, *halves = (
-        replace(one, arrays={**one.arrays, **less}) for one, less in zip(every, found, strict=True)
-    )
-    if full.model_noise is not None:
+    return replace(
+        residuals,
+        arrays={**residuals.arrays, **found},
         # Least squares on a few columns have the noise of these.
-        noise = np.minimum(full.model_noise, alone / residuals.n_train)
-        full = replace(full, model_noise=noise)
-    return replace(full, halves=tuple(halves), by_learners=residuals)
+        most_noise=alone / residuals.n_train,
+        by_learners=residuals,
+    )
 
 
 def less_selected(
-    data: Dataset, rows: Rows, fold: Rows, found: Sequence[dict[str, Array]]
+    data: Dataset,
+    rows: Rows,
+    fold: Rows,
+    found: Sequence[Mapping[str, Array]],
+    only: Sequence[int] | None = None,
 ) -> tuple[list[dict[str, Array]], Array]:
     """Return residuals of x and y, less what the columns chosen for each pair tell of it.
 
-    `found` has those of all training rows, and of models that learned from fewer. Beside them comes
+    `found` has those of all training rows, and of models that learned from fewer; of the features
+    `only` some may be asked for. Beside them comes
     how many columns were chosen for a feature, infinite where none of its two regressions is theirs
     alone.
     """
@@ -61,8 +65,8 @@ def less_selected(
     zero = np.zeros((len(rows), data.n_classes) if data.classes else len(rows))
     y = data.left(zero, rows)
     root = np.ones(len(rows)) if data.weights is None else np.sqrt(data.weights[rows])
-    for j, feature in enumerate(data.features):
-        own = list(feature.tested)
+    for j in range(data.n_features) if only is None else only:
+        own = list(data.features[j].tested)
         chosen = jointly_chosen(data, rows, j) if own else ()
         if not len(chosen):
             continue

@@ -35,7 +35,7 @@ def fit_all(plan: Plan) -> Residuals:
 def merged(parts: Sequence[Residuals], data: Dataset) -> Residuals:
     """Return the residuals of several targets as those of one, with one more axis."""
     first = parts[0]
-    halves = [one.halves for one in parts]
+    second = [one.second for one in parts]
     noise = [one.model_noise for one in parts if one.model_noise is not None]
     curves = [one.learning_curves for one in parts if one.learning_curves is not None]
     widening = [one.widening for one in parts if one.widening is not None]
@@ -49,9 +49,8 @@ def merged(parts: Sequence[Residuals], data: Dataset) -> Residuals:
         model_noise=np.max(noise, axis=0) if noise else None,
         learning_curves=np.fmax.reduce(curves) if curves else None,
         widening=np.max(widening, axis=0) if widening else None,
-        halves=tuple(merged(own, data) for own in zip(*halves, strict=True)) if all(halves) else (),
-        may_miss=np.logical_or.reduce([one.may_miss for one in parts]) if all(halves) else
-        first.may_miss,
+        second=tuple(merged(own, data) for own in zip(*second, strict=True)) if all(second) else (),
+        asked=tuple(sorted({j for one in parts for j in one.asked})) if all(second) else (),
         by_learners=None,
     )  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -30,44 +30,24 @@ def with_targets(
     residuals: Residuals,
     need: str,
     targets: Callable[[Plan], Iterator[Array]],
-    halves: Sequence[Plan] = (),
 ) -> Residuals:
     """Return the residuals with what the rest leaves of other targets than the columns."""
     begin, failures, fits = time.perf_counter(), dict(residuals.failures), dict(residuals.fits)
     classes = (plan.data.n_classes,) if plan.data.n_classes > 2 and need[0] == "f" else ()
     shape = (len(residuals.rows), plan.data.n_features, *classes)
-    left, of_halves = np.zeros(shape, order="F"), [np.zeros(shape, order="F") for _ in halves]
+    left = np.zeros(shape, order="F")
     try:
         for fold, values in enumerate(targets(plan)):
             at = places_of(residuals.rows, plan.folds[fold][1])[1]
             for part in np.ndindex(classes):
                 found = _left_of_targets(plan, fold, values[(..., *part)], need, failures)
                 left[(at, slice(None), *part)] = found
-                for half, own in zip(halves, of_halves, strict=True):
-                    asked = {task.feature for task in half.only or () if task.fold == fold}
-                    asked &= set(np.flatnonzero(residuals.may_miss).tolist())
-                    some = _only(values[(..., *part)], asked)
-                    own[(at, slice(None), *part)] = _left_of_targets(half, fold, some, need, {})
                 fits[need] += int((np.ptp(values, axis=0) > 0).sum())
     except FitFailed as failure:
         failures[need, -1] = str(failure)
     seconds = {**residuals.seconds, need: time.perf_counter() - begin}
     arrays = {**residuals.arrays, need: left}
-    with_halves = tuple(
-        replace(one, arrays={**one.arrays, need: own})
-        for one, own in zip(residuals.halves, of_halves, strict=True)
-    )
-    return replace(
-        residuals, arrays=arrays, failures=failures, fits=fits, seconds=seconds, halves=with_halves
-    )
-
-
-def _only(values: Array, features: set[int]) -> Array:
-    """Return the columns of some features, 0 for others."""
-    found = np.zeros_like(values)
-    some = sorted(features)
-    found[:, some] = values[:, some]
-    return found
+    return replace(residuals, arrays=arrays, failures=failures, fits=fits, seconds=seconds)
 
 
 def _left_of_targets(

@@ -86,7 +86,7 @@ def _errors(repeats: int, seed: int) -> Array:
 def assumption_figure(run: Run) -> Made:
     """Return Fig. 2."""
     repeats = run.repeats or (FAST if run.fast else REPEATS)
-    table = run.table("fig2", lambda: ratios(repeats, run.seed))
+    table = run.table("fig2", lambda: ratios(repeats, run.seed), repeats)
     empty = table.assign(method="")
     e = Evidence("fig2", Results(empty))
     drawn = table[table["noise"] == DRAWN].set_index("feature")

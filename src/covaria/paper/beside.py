@@ -129,9 +129,8 @@ def _verdicts(
 def _permuted(run: Run) -> Iterator[str]:
     """Yield the verdicts on claims that name the permutation method, by both readings."""
     usual = run.of("boosting")
-    other = run.table(
-        "permutation", lambda: permuting.runs(run.seed, run.repeats or permuting.RUNS)
-    )
+    repeats = run.repeats or permuting.RUNS
+    other = run.table("permutation", lambda: permuting.runs(run.seed, repeats), repeats)
     many = int(other["repeat"].nunique())
     readings = permuting.readings(usual, other)
     judged = {

@@ -283,10 +283,23 @@ def write_results(folder: Path, study: str, mode: str, new: Results) -> None:
     _write(path_of(folder, study, mode), shown, found.stamps)
 
 
+def read_table(folder: Path, name: str, size: int, seed: int) -> pd.DataFrame | None:
+    """Return a small table of so many runs with this seed, None where there is no such."""
+    path = folder / f"{name}.csv"
+    if not path.is_file() or {stamp.seed for stamp in stamps(path)} != {seed}:
+        return None
+    table = read_csv(path, comment="#")
+    return table if _runs(table) == size else None
+
+
+def _runs(table: pd.DataFrame) -> int:
+    return int(table["runs" if "runs" in table else "draws"].max())
+
+
 def write_table(folder: Path, name: str, table: pd.DataFrame, stamp: Stamp) -> None:
     """Write a small table with what made it; a quick one replaces nothing fuller."""
-    path, size = folder / f"{name}.csv", "runs" if "runs" in table else "draws"
-    if path.is_file() and read_csv(path, comment="#")[size].max() > table[size].max():
+    path = folder / f"{name}.csv"
+    if path.is_file() and _runs(read_csv(path, comment="#")) > _runs(table):
         return
     folder.mkdir(parents=True, exist_ok=True)
     _write(path, table, [stamp])

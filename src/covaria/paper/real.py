@@ -7,9 +7,9 @@ from functools import partial
 from covaria.nuisance.plan import Progress
 from covaria.paper import statements as real_items
 from covaria.paper.captions import CAPTIONS
-from covaria.paper.published import SHOWN, published
+from covaria.paper.published import LEARNERS, SHOWN, published
 from covaria.paper.registry import Claim, Figure, Made, add
-from covaria.paper.run import Run
+from covaria.paper.run import Run, timed
 from covaria.studies.runner import Standing
 
 # Draws of the folds; --fast takes fewer.
@@ -47,16 +47,33 @@ def _found(name: str, run: Run) -> real_items.Frames:
         if stored is None:
             raise run.missing(name)
         return stored
-    dataset = published(name).dataset
-    key = (dataset, run.mode)
+    seeds = run.repeats or (FAST_SEEDS if run.fast else SEEDS)
+    there = _there(name, run, seeds)
+    if there is not None:
+        return there
+    known = published(name)
+    key = (known.table, run.mode)
     if key not in run.real:
-        usual = FAST_SEEDS if run.fast else SEEDS
-        run.real[key] = real_items.run(
-            name, mode=run.mode, fast=run.fast, seeds=run.repeats or usual, seed=run.seed,
+        made = partial(
+            real_items.run, name, mode=run.mode, fast=run.fast, seeds=seeds, seed=run.seed,
             n_jobs=run.n_jobs, progress=_progress(name, run),
-            kept=run.folder / "stores" / f"{dataset}-{run.mode}.draws",
+            kept=run.folder / "stores" / f"{known.dataset}-{run.mode}.draws",
         )  # fmt: skip
-    return run.real[key]
+        run.real[key] = timed(made, run.n_jobs)
+    return run.real[key][0]
+
+
+def _there(name: str, run: Run, seeds: int) -> real_items.Frames | None:
+    """Return what a run goes on from, where that has just these draws of the folds."""
+    if run.onto is None or run.fast:
+        return None
+    folder = run.onto / "real"
+    found = real_items.stored(folder, name, run.mode)
+    if found is None or real_items.seed_of(folder, name, run.mode) != run.seed:
+        return None
+    errors = found["errors"]
+    whole = set(errors["learner"]) == set(LEARNERS) and set(errors["seeds"]) == {seeds}
+    return found if whole else None
 
 
 def _progress(name: str, run: Run) -> Progress | None:

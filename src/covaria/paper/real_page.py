@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,6 +11,7 @@ from covaria.errors import InputError
 from covaria.paper import real_tables as real
 from covaria.paper.published import LEARNERS, METHODS, PUBLISHED, SHOWN, Published, published
 from covaria.paper.real_tables import DEFAULT, Row, Rows, as_rows
+from covaria.paper.statements import signed
 from covaria.selection.refit import MOST_DRAWS
 from covaria.tables.files import read_csv
 
@@ -170,8 +170,7 @@ class _Tables:
 
     def about(self) -> dict[str, dict[str, Row]]:
         """Return how each part was made, for each table."""
-        known: dict[str, dict[str, Row]] = json.loads((self.folder / "about.json").read_text())
-        return known
+        return signed(self.folder)
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -199,7 +198,8 @@ def _head(read: _Tables) -> Iterator[str]:
     for part, tables in read.about().items():
         made: dict[str, list[str]] = {}
         for table, how in tables.items():
-            words = f"`{how['command']}`, seed {how['seed']}, covaria {how['version']}"
+            version = how["versions"]["covaria"] if "versions" in how else how["version"]
+            words = f"`{how['command']}`, seed {how['seed']}, covaria {version}"
             made.setdefault(words, []).append(table)
         for words, some in made.items():
             yield f"- {part}, {', '.join(some)}: {words}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from covaria.errors import InputError
 from covaria.paper import kept
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DECIDES = "gcm+pcm"
+Made = TypeVar("Made")
+Timed = tuple[Made, float | None]
+
+
+def timed(make: Callable[[], Made], n_jobs: int = 1) -> Timed[Made]:
+    """Return what a function makes, and the CPU's seconds; None where other processes helped."""
+    before = time.process_time()
+    made = make()
+    return made, time.process_time() - before if n_jobs == 1 else None
 
 
 @dataclass(frozen=True)
@@ -45,8 +55,8 @@ class Run:
     progress: Callable[[str], Callable[[Standing], None] | None] | None = None
     repeats: int | None = None
     known: dict[tuple[str, str], Results] = field(default_factory=dict)
-    real: dict[tuple[str, str], dict[str, pd.DataFrame]] = field(default_factory=dict)
-    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    real: dict[tuple[str, str], Timed[dict[str, pd.DataFrame]]] = field(default_factory=dict)
+    tables: dict[str, Timed[pd.DataFrame]] = field(default_factory=dict)
     onto: Path | None = None
 
     def __post_init__(self) -> None:
@@ -94,16 +104,19 @@ class Run:
             raise reason
         return joined(found)
 
-    def table(self, name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-        """Return a small table: as stored in the folder of results, or made now and kept there."""
+    def table(self, name: str, make: Callable[[], pd.DataFrame], size: int) -> pd.DataFrame:
+        """Return a small table of so many runs: as stored, or made now to be kept."""
         if self.results is not None:
             path = self.results / f"{name}.csv"
             if not path.is_file():
                 raise self.missing(name)
             return read_csv(path, comment="#")
         if name not in self.tables:
-            self.tables[name] = make()
-        return self.tables[name]
+            there = kept.read_table(self.kept, name, size, self.seed)
+            if there is not None:
+                return there
+            self.tables[name] = timed(make)
+        return self.tables[name][0]
 
     def missing(self, what: str) -> InputError:
         """Return what to say of results that are not in the folder."""

@@ -7,14 +7,17 @@ and the figure beside it need the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import json
+import platform
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from covaria.errors import InputError, plural
 from covaria.nuisance.plan import Progress
 from covaria.paper import real_tables as real
+from covaria.paper.kept import Stamp
 from covaria.paper.published import LEARNERS, METHODS, PUBLISHED, SHOWN, Published, published
 from covaria.paper.real_tables import Row, Rows, as_rows
 from covaria.paper.registry import ERRORS, Verdict, decided
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 Frames = dict[str, "pd.DataFrame"]
 # Rows of a small table are replaced by new ones of the same data and learner.
 KEY = ["data", "learner"]
+ABOUT = "about.json"  # what made each part of a folder
 PARTS = {"errors": real.errors, "frequencies": real.frequencies, "orderings": real.orderings}
 # {name: what it shows}
 ITEMS: dict[str, str] = {
@@ -141,11 +145,37 @@ def keep(path: Path, rows: pd.DataFrame) -> None:
     write_text(path, rows.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
-def keep_all(folder: Path, mode: str, found: Frames, *, keep_fuller: bool = False) -> None:
-    """Write what `run` found, where `stored` finds it; or only what has as many draws or more."""
+def keep_all(folder: Path, mode: str, found: Frames, *, keep_fuller: bool = False) -> bool:
+    """Write what `run` found, where `stored` finds it; or only what has as many draws or more.
+
+    Return whether anything was written.
+    """
     fuller = _fuller(folder / f"{mode}_errors.csv", found["errors"]) if keep_fuller else []
     for part, rows in found.items():
         keep(folder / f"{mode}_{part}.csv", rows[~rows["learner"].isin(fuller)])
+    return not set(found["errors"]["learner"]) <= set(fuller)
+
+
+def sign(folder: Path, part: str, names: Iterable[str], stamp: Stamp) -> None:
+    """Write down what made a part, for each table."""
+    about = signed(folder)
+    how = {**asdict(stamp), "python": platform.python_version()}
+    about.setdefault(part, {}).update(dict.fromkeys(names, how))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / ABOUT, json.dumps(about, indent=1, sort_keys=True) + "\n")
+
+
+def signed(folder: Path) -> dict[str, dict[str, Row]]:
+    """Return how each part was made, for each table."""
+    path = folder / ABOUT
+    known: dict[str, dict[str, Row]] = json.loads(path.read_text()) if path.is_file() else {}
+    return known
+
+
+def seed_of(folder: Path, name: str, mode: str) -> int | None:
+    """Return the seed of a stored table, None where it is not known."""
+    how = signed(folder).get(mode, {}).get(published(name).table)
+    return None if how is None else int(how["seed"])
 
 
 def _fuller(path: Path, errors: pd.DataFrame) -> list[str]:

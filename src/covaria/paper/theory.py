@@ -330,7 +330,7 @@ def theory_figure(run: Run) -> Made:
 
     draws = run.repeats or (FAST_DRAWS if run.fast else DRAWS)
     table = run.table(
-        NAME, lambda: pd.concat([spreads(draws, run.seed), lazy_spreads(draws, run.seed)])
+        NAME, lambda: pd.concat([spreads(draws, run.seed), lazy_spreads(draws, run.seed)]), draws
     )
     return Made(table, claims(table), lambda: plots.limits(table), int(table["draws"].max()))
 

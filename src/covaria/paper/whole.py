@@ -10,6 +10,7 @@ from pathlib import Path
 from covaria.errors import InputError
 from covaria.paper import surrogate
 from covaria.paper.beside import left_open, sharing
+from covaria.paper.cost import how_long
 from covaria.paper.page import PICTURES, page
 from covaria.paper.provenance import provenance
 from covaria.paper.registry import Made, figures
@@ -55,7 +56,11 @@ def whole_page(run: Run, made: All, command: str = COMMAND) -> str:
     lead = surrogate.story(run, PICTURES)
     text = page(made, figures(), command, lead=lead, pictures=PICTURES)
     folder = run.results or run.kept
-    beside = [part for part in (sharing(run), left_open(run), provenance(folder)) if part]
+    beside = [
+        part
+        for part in (sharing(run), left_open(run), how_long(folder), provenance(folder))
+        if part
+    ]
     return "\n".join([text, *beside]).rstrip() + "\n"
 
 

@@ -50,8 +50,7 @@ def p_value_panels(parts: Mapping[str, pd.DataFrame], *, alpha: float = 0.05) ->
         ax.axhline(alpha, color="#B00020", lw=1, ls="--")
         if "active" in table:
             useful = set(table.loc[table["active"].astype(bool), "feature"])
-            for place in (k for k, name in enumerate(names) if name in useful):
-                ax.axvspan(place - 0.5, place + 0.5, color="0.93", lw=0, zorder=0)
+            _shade(ax, [name in useful for name in names])
         ax.set_xticks(np.arange(len(names))[::2], names[::2], fontsize=7)
         ax.set_ylim(-0.03, 1.3)
         ax.set_yticks([0, 0.25, 0.5, 0.75, 1])
@@ -60,6 +59,13 @@ def p_value_panels(parts: Mapping[str, pd.DataFrame], *, alpha: float = 0.05) ->
     axes.flat[0].legend(frameon=False, fontsize=7, ncols=2, loc="upper left")
     first: Axes = axes.flat[0]
     return first
+
+
+def _shade(ax: Axes, marked: Sequence[bool]) -> None:
+    """Shade the places that are marked, neighbours in one piece: pieces side by side show seams."""
+    edges = np.flatnonzero(np.diff([False, *marked, False]))
+    for first, end in zip(edges[::2], edges[1::2], strict=True):
+        ax.axvspan(first - 0.5, end - 0.5, color="0.93", lw=0, zorder=0)
 
 
 def _inside(mean: pd.Series[float], error: pd.Series[float]) -> list[pd.Series[float]]:
@@ -189,7 +195,7 @@ def ratio_bars(table: pd.DataFrame) -> Axes:
     ax.axhline(1.0, color="0.4", lw=1, ls="--")
     ax.set_xticks(np.arange(len(names)), names)
     ax.set_ylabel("left over right side of (A)")
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, loc="upper left")
     return ax
 
 
@@ -237,9 +243,10 @@ def shares_over(
             )  # fmt: skip
         ax.axhline(threshold, color="0.5", lw=0.8, ls="--")
         ax.set_xticks(range(len(values)), [_value(v) for v in values], fontsize=8)
-        ax.set_ylim(-0.03, 1.05)
+        ax.set_ylim(-0.03, 1.4)  # with room for the names
         ax.set_title(part, fontsize=10)
         ax.set_xlabel(NAMES.get(over, over), fontsize=9)
+        ax.set_yticks([0, 0.25, 0.5, 0.75, 1])
         ax.legend(frameon=False, fontsize=8, loc="upper left")
     axes.flat[0].set_ylabel(ylabel)
     first: Axes = axes.flat[0]

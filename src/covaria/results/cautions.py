@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from covaria.diagnostics.quality import NOT_A_MEAN, POORLY, TAKEN
 from covaria.errors import listed, plural, short
 from covaria.execution.compiling import numba_notes
+from covaria.inference.tests import normal_quantile
 from covaria.learners import Auto, Learner, Prefit
 from covaria.methods import Method, method_of
 from covaria.nuisance.fit import COMPILED
@@ -20,30 +20,29 @@ from covaria.results.options import Options
 from covaria.results.status import Outcome, Status, has_failed
 from covaria.tables.dataset import Dataset
 from covaria.tables.suspicions import suspicions
-
-if TYPE_CHECKING:
-    import pandas as pd
+from covaria.tables.tidy import Tidy
 
 Array = NDArray[np.float64]
 # Of the rows that a finding rests on so many are named.
 NAMED_ROWS = 5
 
 
-def silent_methods(table: pd.DataFrame) -> dict[str, str]:
+def silent_methods(table: Tidy) -> dict[str, str]:
     """Return the methods that failed for every feature that varies, with the first reason."""
     found: dict[str, str] = {}
     if not _has_failed(table):  # as most have not, and groups take their time
         return found
-    for method, rows in table.groupby("method", sort=False):
-        every = [Status.of(cell) for cell in rows["status"].tolist()]
+    for method in dict.fromkeys(table["method"]):
+        own = table.where([name == method for name in table["method"]])
+        every = [Status.of(cell) for cell in own["status"]]
         varying = [status for status in every if status.outcome is not Outcome.CONSTANT]
         if varying and all(status.is_failed for status in varying):
-            found[str(method)] = varying[0].reason
+            found[method] = varying[0].reason
     return found
 
 
 def findings_of(
-    data: Dataset, learner: Learner, table: pd.DataFrame, quality: pd.DataFrame, options: Options
+    data: Dataset, learner: Learner, table: Tidy, quality: Tidy, options: Options
 ) -> Iterable[Finding]:
     """Yield what to know before trusting the table."""
     yield from _off(quality, data.target)
@@ -95,7 +94,7 @@ def _without_effect(data: Dataset, options: Options) -> Iterable[Finding]:
         )
 
 
-def _used(table: pd.DataFrame, learner: Prefit) -> Iterable[Finding]:
+def _used(table: Tidy, learner: Prefit) -> Iterable[Finding]:
     """Yield what dropout and permutation tell of a model of which nothing else is known."""
     known = {name: method_of(name) for name in dict.fromkeys(table["method"])}
     names = [name for name, m in known.items() if isinstance(m, Method) and m.of_one_model]
@@ -108,12 +107,12 @@ def _used(table: pd.DataFrame, learner: Prefit) -> Iterable[Finding]:
         )
 
 
-def _suspicious(data: Dataset, quality: pd.DataFrame) -> Iterable[Finding]:
+def _suspicious(data: Dataset, quality: Tidy) -> Iterable[Finding]:
     """Yield what looks odd in the table, and whether all features tell the target too well."""
     found = suspicions(data)
     for one in found:
         yield from of_each(one.kind, one.features, one.text, one.values or None)
-    full = quality.loc[quality["regression"] == "y given all", "r2"].tolist()
+    full = _r2_of_all(quality)
     if full and full[0] >= POLICY.too_good and all(one.kind != "possible_leak" for one in found):
         yield note(
             f"The features predict '{short(data.target)}' almost fully (R² {full[0]:.3f}): one of "
@@ -123,9 +122,15 @@ def _suspicious(data: Dataset, quality: pd.DataFrame) -> Iterable[Finding]:
         )
 
 
-def _undecided(table: pd.DataFrame) -> Iterable[Finding]:
+def _undecided(table: Tidy) -> Iterable[Finding]:
     """Yield which features look as if they mattered, and why that is not said of them."""
-    names = list(dict.fromkeys(table.loc[table["verdict"] == "cannot tell", "feature"]))
+    names = list(
+        dict.fromkeys(
+            feature
+            for feature, verdict in zip(table["feature"], table["verdict"], strict=True)
+            if verdict == "cannot tell"
+        )
+    )
     yield from of_each(
         "cannot_tell",
         names,
@@ -134,16 +139,14 @@ def _undecided(table: pd.DataFrame) -> Iterable[Finding]:
     )
 
 
-def unstable(decided: pd.DataFrame, learner: Learner, options: Options) -> Iterable[Finding]:
+def unstable(decided: Tidy, learner: Learner, options: Options) -> Iterable[Finding]:
     """Yield which features are so near the line that other folds may decide otherwise."""
-    from scipy.stats import norm
-
     drawn = isinstance(options.splits, (int, float)) and isinstance(learner, Auto)
     if options.top is not None or not drawn:
         return
-    known = decided[decided["p_value"].notna()]
-    z, line = (norm.isf(np.asarray(p) / 2) for p in (known["p_adjusted"], options.alpha))
-    near = known["feature"][np.abs(z - line) < POLICY.near / np.sqrt(options.repeats)].tolist()
+    known = decided.where(~np.isnan(decided["p_value"]))
+    z, line = (normal_quantile(np.asarray(p) / 2) for p in (known["p_adjusted"], options.alpha))
+    near = known.where(np.abs(z - line) < POLICY.near / np.sqrt(options.repeats))["feature"]
     yield from of_each(
         "unstable",
         near,
@@ -152,11 +155,11 @@ def unstable(decided: pd.DataFrame, learner: Learner, options: Options) -> Itera
     )
 
 
-def _has_failed(table: pd.DataFrame) -> bool:
-    return any(map(has_failed, table["status"].tolist()))
+def _has_failed(table: Tidy) -> bool:
+    return any(map(has_failed, table["status"]))
 
 
-def _failed(table: pd.DataFrame) -> Iterable[Finding]:
+def _failed(table: Tidy) -> Iterable[Finding]:
     """Yield which fits failed, and why."""
     if not _has_failed(table):
         return
@@ -166,13 +169,24 @@ def _failed(table: pd.DataFrame) -> Iterable[Finding]:
             f"{method} has no answer, as every feature's fits failed: {short(reason, 150)}.",
             "no_answer",
         )
-    rows = table[~table["method"].isin(list(silent)) & table["status"].map(has_failed)]
-    failed = dict(zip(rows["feature"].tolist(), rows["status"].tolist(), strict=True))
+    cells = zip(table["method"], table["feature"], table["status"], strict=True)
+    failed = {name: why for m, name, why in cells if m not in silent and has_failed(why)}
     if failed:
         why = short(Status.of(next(iter(failed.values()))).reason, 150)
         yield from of_each(
             "failed_fits", list(failed), f"Some fits failed ({listed(list(failed))}): {why}."
         )
+
+
+def _of_kind(quality: Tidy, kind: str) -> Tidy:
+    """Return the regressions of which there is a finding of a kind."""
+    return quality.where([one == kind for one in quality["kind"]])
+
+
+def _r2_of_all(quality: Tidy) -> list[float]:
+    """Return how much of y all features explain, or nothing where that was not fitted."""
+    cells = zip(quality["regression"], quality["r2"], strict=True)
+    return [r2 for regression, r2 in cells if regression == "y given all"]
 
 
 def _determined(names: list[str], *, together: bool = False) -> str:
@@ -181,7 +195,7 @@ def _determined(names: list[str], *, together: bool = False) -> str:
     return f"The others determine {listed(names)} almost fully: {so}."
 
 
-def told_of_sets(findings: Sequence[Finding], groups: pd.DataFrame) -> tuple[Finding, ...]:
+def told_of_sets(findings: Sequence[Finding], groups: Tidy) -> tuple[Finding, ...]:
     """Return findings that do not ask to group features that were tested together."""
     inside = {name for members in groups["features"] if len(members) > 1 for name in members}
     names = [one.feature for one in findings if one.kind == TAKEN]
@@ -192,9 +206,9 @@ def told_of_sets(findings: Sequence[Finding], groups: pd.DataFrame) -> tuple[Fin
     )
 
 
-def _of_regressions(quality: pd.DataFrame, target: str, learner: Learner) -> Iterable[Finding]:
+def _of_regressions(quality: Tidy, target: str, learner: Learner) -> Iterable[Finding]:
     """Yield what the regressions' quality says of the tests."""
-    full = quality.loc[quality["regression"] == "y given all", "r2"].tolist()
+    full = _r2_of_all(quality)
     if full and full[0] <= 0:
         yield note(
             f"The learner predicts '{short(target)}' no better than its mean does "
@@ -202,32 +216,32 @@ def _of_regressions(quality: pd.DataFrame, target: str, learner: Learner) -> Ite
             "little_power",
             full[0],
         )
-    taken = quality[quality["kind"] == TAKEN]
-    names = taken["feature"].tolist()
-    yield from of_each(TAKEN, names, _determined(names), taken["r2"].tolist())
-    poor = quality[quality["kind"] == POORLY]
+    taken = _of_kind(quality, TAKEN)
+    names = taken["feature"]
+    yield from of_each(TAKEN, names, _determined(names), taken["r2"])
+    poor = _of_kind(quality, POORLY)
     better = "Use" if learner.name == "auto" else "Use learner='auto',"
-    names = poor["feature"].tolist()
+    names = poor["feature"]
     yield from of_each(
         POORLY,
         names,
         f"The regressions of {listed(names)} are poor: their p-values may be too small. "
         f"{better} more rows, or a learner that fits these better.",
-        poor["bias"].tolist(),
+        poor["bias"],
     )
 
 
 def resting_on_few(
-    table: pd.DataFrame, scores: Mapping[str, Array], rows: NDArray[np.intp]
+    table: Tidy, scores: Mapping[str, Array], rows: NDArray[np.intp]
 ) -> Iterable[Finding]:
     """Yield which findings few rows carry, and the rows, the weightiest first."""
-    chosen = table[table["selected"].to_numpy(bool)]
+    chosen = table.where(table["selected"])
     told: set[str] = set()
-    features = table["feature"].drop_duplicates().tolist()
-    for method, feature in zip(chosen["method"].tolist(), chosen["feature"].tolist(), strict=True):
+    place = {name: at for at, name in enumerate(dict.fromkeys(table["feature"]))}
+    for method, feature in zip(chosen["method"], chosen["feature"], strict=True):
         if method not in scores or feature in told:
             continue
-        squares = scores[method][:, features.index(feature)] ** 2
+        squares = scores[method][:, place[feature]] ** 2
         squares = squares / max(float(squares.max()), 1e-300)
         count = float(squares.sum()) ** 2 / max(float((squares**2).sum()), 1e-300)
         if count < POLICY.few_rows:
@@ -243,14 +257,15 @@ def resting_on_few(
             )
 
 
-def _off(quality: pd.DataFrame, target: str) -> Iterable[Finding]:
+def _off(quality: Tidy, target: str) -> Iterable[Finding]:
     """Yield of what the learner does not predict the mean, and what that does to the tests."""
-    rows = quality[quality["kind"] == NOT_A_MEAN]
+    rows = _of_kind(quality, NOT_A_MEAN)
     if not len(rows):
         return
-    of_x, of_y = (rows.loc[rows["regression"].str.startswith(kind), "feature"] for kind in "xy")
-    names = [*([target] if len(of_y) else []), *of_x]
-    furthest = float(rows["mean_shift"].abs().max())
+    cells = list(zip(rows["regression"], rows["feature"], strict=True))
+    of_x, of_y = ([name for of, name in cells if of.startswith(kind)] for kind in "xy")
+    names = [*([target] if of_y else []), *of_x]
+    furthest = max(map(abs, rows["mean_shift"]))
     yield note(
         f"The learner does not predict the mean of {listed(names)}: what it leaves averages up to "
         f"{furthest:.2f} standard deviations, not 0. Use one with squared error or "
@@ -267,10 +282,10 @@ def _off(quality: pd.DataFrame, target: str) -> Iterable[Finding]:
     )
 
 
-def _answers(table: pd.DataFrame) -> dict[str, dict[str, bool]]:
+def _answers(table: Tidy) -> dict[str, dict[str, bool]]:
     """Return for each method the features that it could test, and whether it selected them."""
     found: dict[str, dict[str, bool]] = {}
-    columns = (table[name].tolist() for name in ("method", "feature", "selected", "status"))
+    columns = (table[name] for name in ("method", "feature", "selected", "status"))
     for method, feature, selected, status in zip(*columns, strict=True):
         own = found.setdefault(method, {})
         if status == "ok":
@@ -278,7 +293,7 @@ def _answers(table: pd.DataFrame) -> dict[str, dict[str, bool]]:
     return found
 
 
-def against_gcm(table: pd.DataFrame) -> Iterable[Finding]:
+def against_gcm(table: Tidy) -> Iterable[Finding]:
     """Yield what to make of a feature that LOCO finds and GCM does not; PCM tells, where it ran.
 
     LOCO also gains where a feature only spares the learner the work of getting the same from the

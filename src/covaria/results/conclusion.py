@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +31,7 @@ from covaria.results.rows import (
     rows_of_test,
     with_effect,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
+from covaria.tables.tidy import Tidy, stacked
 
 Array = NDArray[np.float64]
 # Of the arrays of residuals those that results keep.
@@ -51,25 +48,25 @@ def conclude(
 ) -> Result:
     """Return the result of one or more cross-fits of the same table."""
     table, scores = _tested_by_all(fitted, methods, options, chosen)
-    if any(residuals.halves for residuals in fitted):
-        plain_fits = [replace(residuals, halves=()) for residuals in fitted]
+    if any(residuals.second for residuals in fitted):
+        plain_fits = [replace(residuals, second=(), asked=()) for residuals in fitted]
         as_seen, _ = _tested_by_all(plain_fits, methods, options, chosen)
-        table["verdict"] = _doubted(table, as_seen)
-        for low, high in (("low", "high"), ("effect_low", "effect_high")):
-            # What both regressions may miss works either way.
-            table[low] = np.minimum(table[low], as_seen[low])
-            table[high] = np.maximum(table[high], as_seen[high])
-    quality = quality_table(fitted, learner, left)
+        # The second learner may be the one that errs.
+        ends = {low: np.minimum(table[low], as_seen[low]) for low in ("low", "effect_low")}
+        ends |= {high: np.maximum(table[high], as_seen[high]) for high in ("high", "effect_high")}
+        table = table.but(verdict=_doubted(table, as_seen), **ends)
+    quality, rows = quality_table(fitted, learner, left), row_numbers(fitted)
+    decided = table.where([name == deciding(methods) for name in table["method"]])
     result = Result(
         table=table,
         scores=scores,
-        rows=row_numbers(fitted),
+        rows=rows,
         about=About.of(about_run(fitted, learner, methods, options, chosen)),
         quality=quality,
         findings=(
             *findings_of(fitted[0].data, learner, table, quality, options),
-            *unstable(table[table["method"] == deciding(methods)], learner, options),
-            *resting_on_few(table, scores, row_numbers(fitted)),
+            *unstable(decided, learner, options),
+            *resting_on_few(table, scores, rows),
             *(
                 note(f"{name}: {one.choice.note}")
                 for name, one in chosen.items()
@@ -78,7 +75,7 @@ def conclude(
         ),
         residuals=_kept(fitted[0]),
     )
-    _check_fitted(result, learner, [m.name for m in methods if isinstance(m, Method)])
+    _check_fitted(table, result, learner, [m.name for m in methods if isinstance(m, Method)])
     return result
 
 
@@ -95,42 +92,33 @@ def _tested_by_all(
     methods: Sequence[AnyMethod],
     options: Options,
     chosen: Mapping[str, Chosen],
-) -> tuple[pd.DataFrame, dict[str, Array]]:
+) -> tuple[Tidy, dict[str, Array]]:
     """Return the rows of every method, and the scores of tests."""
-    import pandas as pd
-
     scores: dict[str, Array] = {}
-    tables: list[pd.DataFrame] = []
+    tables: dict[str, Tidy] = {}
     for method in methods:
         if isinstance(method, SelectionMethod):
-            tables.append(
-                rows_of_choice(method, fitted[0].data, chosen[method.name].choice, options)
-            )
+            choice = chosen[method.name].choice
+            tables[method.name] = rows_of_choice(method, fitted[0].data, choice, options)
             continue
         if isinstance(method, Combination):
-            parts = [t for p in method.parts for t in tables if t["method"].iloc[0] == p]
+            parts = [tables[part] for part in method.parts]
             correlation = correlation_of_parts(method, fitted, scores, parts, options)
-            tables.append(rows_of_both(method, fitted[0].data, parts, correlation, options))
+            both = rows_of_both(method, fitted[0].data, parts, correlation, options)
+            tables[method.name] = both
             continue
         per_repeat = [score(method, residuals, options, r) for r, residuals in enumerate(fitted)]
         tests = [_test(method, fitted[r], s, options, r) for r, s in enumerate(per_repeat)]
-        degrees = None if method.degrees is None else method.degrees(fitted[0])
-        alternative = alternative_of(method, options)
-        combined = combine_repeats(
-            tests,
-            alternative,
-            options.confidence,
-            degrees,
-            method.bounds(fitted[0]),
-            _reach(method, fitted[0]),
-        )
+        combined = tests[0] if len(tests) == 1 else _combined(method, fitted[0], tests, options)
         rows = rows_of_test(method, fitted, per_repeat, combined, options)
-        tables.append(with_effect(rows, fitted, options) if method.coefficient else rows)
+        if method.coefficient:
+            rows = with_effect(rows, fitted, options)
+        tables[method.name] = rows
         scores[method.name] = _mean_over_repeats(fitted, per_repeat)
-    return pd.concat(tables, ignore_index=True), scores
+    return stacked(list(tables.values())), scores
 
 
-def _doubted(table: pd.DataFrame, as_seen: pd.DataFrame) -> list[str]:
+def _doubted(table: Tidy, as_seen: Tidy) -> list[str]:
     """Return the verdicts: *cannot tell* where what is seen may be what both regressions miss."""
     triples = zip(table["verdict"], table["selected"], as_seen["selected"], strict=True)
     return [
@@ -139,9 +127,9 @@ def _doubted(table: pd.DataFrame, as_seen: pd.DataFrame) -> list[str]:
     ]
 
 
-def _check_fitted(result: Result, learner: Learner, tests: Sequence[str]) -> None:
+def _check_fitted(table: Tidy, result: Result, learner: Learner, tests: Sequence[str]) -> None:
     """Raise where no test of any feature has an answer: none would look like no effect."""
-    silent = silent_methods(result.table)
+    silent = silent_methods(table)
     if tests and all(name in silent for name in tests):
         raise NothingFitted(
             f"No feature could be tested with {short(str(learner), 60)}: "
@@ -181,6 +169,18 @@ def _test(
         clusters=residuals.clusters,
         bounds=method.bounds(residuals),
         reach=_reach(method, residuals),
+    )
+
+
+def _combined(method: Method, residuals: Residuals, tests: list[Tests], options: Options) -> Tests:
+    """Return one test of several cross-fits."""
+    return combine_repeats(
+        tests,
+        alternative_of(method, options),
+        options.confidence,
+        None if method.degrees is None else method.degrees(residuals),
+        method.bounds(residuals),
+        _reach(method, residuals),
     )
 
 

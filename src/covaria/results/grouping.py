@@ -20,6 +20,7 @@ from covaria.errors import listed
 from covaria.options.policy import Policy, threshold
 from covaria.tables.dataset import Dataset
 from covaria.tables.layout import SMALLEST, Feature, Levels
+from covaria.tables.tidy import Tidy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,14 +189,12 @@ def seen_by_lines(data: Dataset) -> Callable[[Node], bool]:
     return sees
 
 
-def as_table(tested: Sequence[Visited], names: Sequence[str], alpha: float) -> pd.DataFrame:
+def as_table(tested: Sequence[Visited], names: Sequence[str], alpha: float) -> Tidy:
     """Return a row for each set that was visited, the largest first.
 
     `smallest` marks those that matter and of whose parts none is known to; `within` is the set
     above.
     """
-    import pandas as pd
-
     matter = [one for one in tested if one.p_adjusted <= alpha]
     parents = {one.above.members for one in matter if one.above is not None}
     rows = [
@@ -210,10 +209,10 @@ def as_table(tested: Sequence[Visited], names: Sequence[str], alpha: float) -> p
         )
         for one in tested
     ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return Tidy({name: [row[at] for row in rows] for at, name in enumerate(COLUMNS)})
 
 
-def no_groups() -> pd.DataFrame:
+def no_groups() -> Tidy:
     """Return the table of a run that looked for none."""
     return as_table([], [], 0.0)
 

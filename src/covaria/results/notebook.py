@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # More rows than these are counted, not shown.
 MOST_ROWS = 60
 WIDTH, HEIGHT, EDGE = 180, 16, 6
+# Numbers stay on one line; a narrow page scrolls.
+LOOK = "font-size:.9em;white-space:nowrap;border-spacing:.7em .15em;border-collapse:separate"
 SELECTED, OTHER = "#0b6e4f", "#8a8a8a"
 Line = Mapping[str, Any]
 
@@ -37,10 +39,12 @@ def page(
 ) -> str:
     """Return HTML; `effects` are the rows of the test whose intervals are drawn."""
     drawn = {line["feature"]: line for line in effects}
-    scale = _scale(effects)
-    shown = verdicts.head(MOST_ROWS)
+    scale = _scale(effects, alternative)
+    # The verdict beside its picture, where a narrow page shows it.
+    in_order = sorted(verdicts.columns[1:], key=lambda name: name != "verdict")
+    shown = verdicts.head(MOST_ROWS)[[*verdicts.columns[:1], *in_order]]
     names = [str(name) for name in shown.columns]
-    head = "".join(f"<th>{escape(short(name))}</th>" for name in [*names[:1], "", *names[1:]])
+    head = "".join(map(_header, [*names[:1], "", *names[1:]]))
     body = "".join(
         f"<tr>{_cell(row[0])}<td>{_interval(drawn.get(row[0]), scale, alternative)}</td>"
         f"{''.join(map(_cell, row[1:]))}</tr>"
@@ -50,13 +54,18 @@ def page(
     rest = f"<p>… and {plural(more, 'more feature')} in result.table.</p>" if more > 0 else ""
     notes = "".join(f"<li>{escape(alert)}</li>" for alert in alerts)
     return (
-        f"<p><b>{escape(headline)}</b></p><table><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table>{rest}<ul>{notes}</ul>"
+        f"<p><b>{escape(headline)}</b></p><div style='overflow-x:auto'>"
+        f"<table style='{LOOK}'><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>{rest}<ul>{notes}</ul>"
     )
 
 
+def _header(name: str) -> str:
+    return f"<th style='text-align:left'>{escape(short(name))}</th>"
+
+
 def _cell(value: object) -> str:
-    return f"<td>{escape(short(str(value)))}</td>"
+    return f"<td style='text-align:left'>{escape(short(str(value)))}</td>"
 
 
 def _ends(line: Line, alternative: str) -> tuple[float, float, float]:
@@ -73,11 +82,10 @@ def _is_drawn(line: Line | None) -> bool:
     return line["effect"] is not None and isfinite(float(line["effect"]))
 
 
-def _scale(effects: Sequence[Line]) -> float:
+def _scale(effects: Sequence[Line], alternative: str) -> float:
     """Return the largest effect or end of an interval, for which there is room to both sides."""
-    cells = (line[k] for line in effects if _is_drawn(line) for k in ("effect", "effect_low"))
-    both = [abs(float(cell)) for cell in cells if cell is not None and isfinite(float(cell))]
-    return max(both, default=0.0) or 1.0
+    ends = (abs(end) for line in effects if _is_drawn(line) for end in _ends(line, alternative))
+    return max(ends, default=0.0) or 1.0
 
 
 def _interval(line: Line | None, scale: float, alternative: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite, isnan
 from pathlib import Path
@@ -26,6 +26,7 @@ from covaria.results.packing import check_room, pack, unpack
 from covaria.results.settings import from_stored, to_stored
 from covaria.results.status import Outcome, Status, has_failed
 from covaria.tables.texts import checksum
+from covaria.tables.tidy import Tidy
 from covaria.tables.writing import whole, write_text
 
 if TYPE_CHECKING:
@@ -49,9 +50,32 @@ TEXTS = ("method", "feature", "status")
 NUMBERS = ("estimate", "std_error", "low", "high", "statistic", "p_value", "p_adjusted", "effect")
 
 
-def _no_cost() -> pd.DataFrame:
+def _no_cost() -> Tidy:
     """Return the table of costs of a run that kept none."""
-    return Ledger().table()
+    return Tidy(Ledger().columns())
+
+
+class Table:
+    """A table of a result, which is made a DataFrame when it is first read."""
+
+    def __init__(self, default: Callable[[], Tidy] | None = None) -> None:
+        self.default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, result: Result | None, owner: type) -> pd.DataFrame:
+        if result is None:  # dataclasses ask for the default of the field
+            if self.default is None:
+                raise AttributeError(self.name)
+            return self.default()  # type: ignore[return-value]
+        table = vars(result)[self.name]
+        if isinstance(table, Tidy):
+            table = vars(result)[self.name] = table.frame()
+        return table  # type: ignore[no-any-return]
+
+    def __set__(self, result: Result, table: pd.DataFrame | Tidy) -> None:
+        vars(result)[self.name] = table
 
 
 class Again(Protocol):
@@ -62,7 +86,7 @@ class Again(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Result:
     """What `assess` found.
 
@@ -86,16 +110,16 @@ class Result:
              size, p_value, p_adjusted, verdict, smallest, within
     """
 
-    table: pd.DataFrame
+    table: Table = Table()
     scores: Mapping[str, Array]
     rows: NDArray[np.intp]
     about: About
-    quality: pd.DataFrame
+    quality: Table = Table()
     findings: tuple[Finding, ...] = field(default=())
     residuals: Mapping[str, Array] = field(default_factory=dict)
-    cost: pd.DataFrame = field(default_factory=_no_cost)
+    cost: Table = Table(_no_cost)
     settings: Mapping[str, object] = field(default_factory=dict)
-    groups: pd.DataFrame = field(default_factory=no_groups)
+    groups: Table = Table(no_groups)
     again: Again | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -136,6 +160,10 @@ class Result:
         failed = self.table[self.table["status"].map(has_failed)]
         keys = failed["method"].astype(str) + ": " + failed["feature"].astype(str)
         return dict(zip(keys, failed["status"], strict=True))
+
+    def but(self, **parts: Any) -> Result:
+        """Return the result with other parts; tables that nobody has read are not made."""
+        return Result(**{**vars(self), **parts})
 
     def only(self, *methods: str) -> Result:
         """Return the part of the result that belongs to `methods`."""
@@ -440,6 +468,12 @@ def _check_table(table: pd.DataFrame) -> None:
             raise InputError(f"its column {name} is not numbers")
     if table.duplicated(["method", "feature"]).any():
         raise InputError("it has a test twice")
+
+
+def bare_table(result: Result) -> Tidy:
+    """Return the table of a result as columns; no DataFrame is made for that."""
+    table = vars(result)["table"]
+    return table if isinstance(table, Tidy) else Tidy({n: c.tolist() for n, c in table.items()})
 
 
 def describe_effect(line: Mapping[str, Any], alternative: str = "two-sided") -> str:

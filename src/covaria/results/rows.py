@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +13,12 @@ from covaria.inference.tests import correlation as correlation_of
 from covaria.methods import Combination, Method, SelectionMethod
 from covaria.methods.choice import Choice
 from covaria.methods.plm import partially_linear
+from covaria.nuisance.attenuation import MEASURES
 from covaria.nuisance.residuals import Residuals
 from covaria.results.options import Options, alternative_of
 from covaria.results.status import Outcome, Status
 from covaria.tables.dataset import Dataset
-
-if TYPE_CHECKING:
-    import pandas as pd
+from covaria.tables.tidy import Tidy
 
 Array = NDArray[np.float64]
 # A correlation below this is rounding.
@@ -39,12 +37,10 @@ def rows_of_test(
     scores: Sequence[Array],
     tests: Tests,
     options: Options,
-) -> pd.DataFrame:
+) -> Tidy:
     """Return the tidy rows of one method."""
-    import pandas as pd
-
     data = fitted[0].data
-    status = [_status(method, fitted, tests, j) for j in range(data.n_features)]
+    status = _statuses(method, fitted, tests)
     ok = np.array([s == "ok" for s in status])
     p_value = np.where(ok, tests.p_value, 1.0)
     adjusted = adjust(p_value, options.correction)
@@ -58,9 +54,9 @@ def rows_of_test(
     def where_ok(values: Array) -> Array:
         return np.where(ok, values, 0.0)
 
-    return pd.DataFrame(
+    return Tidy(
         {
-            "method": method.name,
+            "method": [method.name] * data.n_features,
             "feature": data.names,
             "estimate": where_ok(tests.estimate),
             "std_error": where_ok(tests.std_error),
@@ -85,7 +81,7 @@ def rows_of_test(
     )
 
 
-def with_effect(rows: pd.DataFrame, fitted: Sequence[Residuals], options: Options) -> pd.DataFrame:
+def with_effect(rows: Tidy, fitted: Sequence[Residuals], options: Options) -> Tidy:
     """Return GCM's rows with the effect that was asked for, its error and its interval."""
     if options.effect is None:
         return rows
@@ -94,12 +90,14 @@ def with_effect(rows: pd.DataFrame, fitted: Sequence[Residuals], options: Option
     error = np.sqrt(np.mean(found[:, 1] ** 2 + (found[:, 0] - theta) ** 2, axis=0))
     freedom = freedom_of(fitted[0].clusters)
     low, high = interval(theta, error, "two-sided", options.confidence, freedom)
+    taken = _taken(1, theta, fitted)
+    low, high = low - taken * (theta < 0), high + taken * (theta > 0)
     if options.alternative in (None, "two-sided"):
-        p_value = rows["p_value"].to_numpy(float)
+        p_value = rows["p_value"]
         low, high = agreeing(low, high, theta, p_value, "two-sided", options.confidence)
     columns = {"effect": theta, "effect_low": low, "effect_high": high, "effect_error": error}
-    ok = rows["status"].to_numpy() == "ok"
-    return rows.assign(**{name: np.where(ok, own, np.nan) for name, own in columns.items()})
+    ok = are_ok(rows)
+    return rows.but(**{name: np.where(ok, own, np.nan) for name, own in columns.items()})
 
 
 def verdicts(selected: NDArray[np.bool_]) -> list[str]:
@@ -176,13 +174,17 @@ def _less_attenuated(
     Only the end away from zero moves (`nuisance/attenuation.py`), and none of an estimate that is
     zero but for rounding.
     """
-    taken = [
-        np.zeros_like(centre) if one.attenuation is None else one.attenuation for one in fitted
-    ]
     r = np.tanh(centre)
-    whole = np.clip(np.abs(r) + np.mean(taken, axis=0), 0.0, 1 - 1e-12)
+    whole = np.clip(np.abs(r) + _taken(0, r, fitted), 0.0, 1 - 1e-12)
     further = np.maximum(np.arctanh(whole) - np.abs(centre), 0.0)
     return ends[0] - further * (r < -ROUNDING), ends[1] + further * (r > ROUNDING)
+
+
+def _taken(measure: int, effect: Array, fitted: Sequence[Residuals]) -> Array:
+    """Return what errors took off each effect: 0 of correlations, 1 of coefficients."""
+    nothing = np.zeros((len(MEASURES), len(effect)))
+    every = [nothing if one.attenuation is None else one.attenuation for one in fitted]
+    return np.asarray(np.mean(every, axis=0)[measure])
 
 
 def _selected(
@@ -195,7 +197,7 @@ def _selected(
 
 def rows_of_choice(
     method: SelectionMethod, data: Dataset, choice: Choice, options: Options
-) -> pd.DataFrame:
+) -> Tidy:
     """Return the tidy rows of a selection without a test; what only a test has stays empty."""
     selected = choice.selected
     if options.top is not None:
@@ -216,7 +218,7 @@ def correlation_of_parts(
     method: Combination,
     fitted: Sequence[Residuals],
     scores: Mapping[str, Array],
-    parts: list[pd.DataFrame],
+    parts: Sequence[Tidy],
     options: Options,
 ) -> Array:
     """Return how the two statistics go together; NaN where they are not one normal each."""
@@ -224,7 +226,7 @@ def correlation_of_parts(
     found = np.full(two_sided.shape[1], np.nan)
     if len(fitted) > 1 or options.alternative:
         return found
-    usable = np.logical_and.reduce([(p["status"] == "ok") & (p["df"] <= 1) for p in parts])
+    usable = np.logical_and.reduce([are_ok(part) & (part["df"] <= 1) for part in parts])
     for j in np.flatnonzero(usable):
         found[j] = correlation_of(two_sided[:, j], one_sided[:, j], fitted[0].clusters)
     return found
@@ -233,18 +235,18 @@ def correlation_of_parts(
 def rows_of_both(
     method: Combination,
     data: Dataset,
-    parts: list[pd.DataFrame],
+    parts: Sequence[Tidy],
     correlation: Array,
     options: Options,
-) -> pd.DataFrame:
+) -> Tidy:
     """Return the tidy rows of a combination: p-values, and a statistic of the same level."""
-    two_sided, one_sided = (part["p_value"].to_numpy(float) for part in parts)
+    two_sided, one_sided = (part["p_value"] for part in parts)
     p_value = np.minimum(1.0, 2 * np.minimum(two_sided, one_sided))
     known = np.isfinite(correlation)
     p_value[known] = either_p(two_sided[known], one_sided[known], correlation[known])
     statistic = normal_quantile(p_value / 2)
     adjusted = adjust(p_value, options.correction)
-    statuses = list(zip(*(part["status"].tolist() for part in parts), strict=True))
+    statuses = list(zip(*(part["status"] for part in parts), strict=True))
     status = ["ok" if "ok" in own else own[0] for own in statuses]
     ok = np.array([s == "ok" for s in status])
     selected = ok & _selected(p_value, adjusted, statistic, options)
@@ -257,27 +259,40 @@ def rows_of_both(
         selected=selected,
         status=status,
         verdict=verdicts(selected),
-        robustness=_robustness(
-            np.max([part["robustness"].to_numpy(float) for part in parts], axis=0), selected
-        ),
+        robustness=_robustness(np.max([part["robustness"] for part in parts], axis=0), selected),
     )
 
 
-def _bare_rows(name: str, data: Dataset, **given: object) -> pd.DataFrame:
+def _bare_rows(name: str, data: Dataset, **given: object) -> Tidy:
     """Return tidy rows in which all that is not given is empty."""
-    import pandas as pd
+    count = data.n_features
+    columns: dict[str, object] = dict.fromkeys(COLUMNS, np.full(count, np.nan))
+    columns |= {"method": [name] * count, "feature": data.names, "df": np.zeros(count, np.intp)}
+    columns |= {"verdict": [""] * count}  # of a test alone
+    return Tidy(columns | given)
 
-    columns: dict[str, object] = dict.fromkeys(COLUMNS, np.full(data.n_features, np.nan))
-    columns |= {"method": name, "feature": data.names, "df": np.zeros(data.n_features, np.intp)}
-    columns |= {"verdict": ""}  # of a test alone
-    return pd.DataFrame(columns | given)
+
+def are_ok(rows: Tidy) -> NDArray[np.bool_]:
+    """Return which tests have an answer."""
+    return np.array([status == "ok" for status in rows["status"]], dtype=bool)
 
 
-def _status(method: Method, fitted: Sequence[Residuals], tests: Tests, j: int) -> str:
-    if not fitted[0].data.features[j].columns:
-        return "constant"
-    for residuals in fitted:
-        reason = residuals.failure(method.needs, j)
+def _statuses(method: Method, fitted: Sequence[Residuals], tests: Tests) -> list[str]:
+    """Return what came of the test of each feature."""
+    has_failed = any(residuals.failures for residuals in fitted)
+    found = []
+    for j, (feature, is_zero) in enumerate(
+        zip(fitted[0].data.features, tests.is_zero.tolist(), strict=True)
+    ):
+        reason = _reason(method, fitted, j) if has_failed and feature.columns else ""
         if reason:
-            return str(Status(Outcome.FAILED, reason))
-    return method.zero if tests.is_zero[j] else "ok"
+            found.append(str(Status(Outcome.FAILED, reason)))
+        else:
+            found.append("constant" if not feature.columns else method.zero if is_zero else "ok")
+    return found
+
+
+def _reason(method: Method, fitted: Sequence[Residuals], j: int) -> str:
+    """Return why a feature has no score, or nothing."""
+    reasons = (residuals.failure(method.needs, j) for residuals in fitted)
+    return next((reason for reason in reasons if reason), "")

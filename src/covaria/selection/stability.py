@@ -565,7 +565,8 @@ WORDS = {
 
 def _in_words(rule: Rule, method: str, bounds: Mapping[str, float], q: float) -> str:
     """Return how many false selections to expect, as one sentence."""
-    said = f"{method} selects {q:.3g} features at a time"
+    noun = "feature" if q == 1 else "features"
+    said = f"{method} selects {q:.3g} {noun} at a time"
     if rule.scheme == "folds" and "level" not in bounds:
         return f"{said}; nothing bounds how many stable ones are false: scheme='half_samples' does."
     if rule.scheme == "folds":

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Index = Rows | slice
+# As many numbers are copied at once: 8 MB.
+AT_ONCE = 2**20
 
 
 def of_all_classes(left: Array) -> Array:
@@ -28,3 +32,14 @@ def as_slice(index: Rows) -> Index:
     start, stop = int(index[0]), int(index[-1]) + 1
     side_by_side = stop - start == len(index) and (index[1:] - index[:-1] == 1).all()
     return slice(start, stop) if side_by_side else index
+
+
+def column_blocks(n_rows: int, n_columns: int) -> list[slice]:
+    """Return the columns in blocks whose copy takes little room, one block for a small table."""
+    step = max(1, AT_ONCE // max(1, n_rows))
+    return [slice(first, first + step) for first in range(0, n_columns, step)]
+
+
+def in_one_piece(array: Array, columns: Sequence[int]) -> Array:
+    """Return some columns, each in one piece of memory, without a copy where they are that."""
+    return np.asfortranarray(array[:, as_slice(np.array(columns))])

@@ -7,6 +7,7 @@ stays ONE feature. Learners see columns of numbers and no names; users see names
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from covaria.errors import InputError, Problems, did_you_mean, short, text_of
 from covaria.options.checks import one_of, shown
-from covaria.tables.arrays import Array, Index, Rows
+from covaria.tables.arrays import Array, Index, Rows, column_blocks
 from covaria.tables.beside import (
     note_of_clusters,
     note_of_copies,
@@ -29,11 +30,10 @@ from covaria.tables.beside import (
 )
 from covaria.tables.frames import Frame
 from covaria.tables.layout import (
-    NOTHING,
     Encoded,
     Feature,
     Levels,
-    encode,
+    encode_all,
     grouped,
     laid_out,
     levels_of,
@@ -46,8 +46,8 @@ from covaria.tables.survival import PartialLikelihood, checked_times
 from covaria.tables.targets import TASKS, check_target, name_of_target, read_target, several_targets
 
 PROBABILITY_FLOOR = 1e-6
-# As many numbers are copied at once: 8 MB.
-AT_ONCE = 2**20
+# In so many rows columns are compared before they are in all.
+TRIED_ROWS = 8
 MISSING_TARGET = ("refuse", "drop")
 
 
@@ -117,7 +117,7 @@ class Dataset:
         beside = read_beside(problems, X, table, what, drop=missing_target == "drop")
         table, n_rows = beside.table, beside.n_rows
         read_y = problems.of(read_target, target, beside.y, n_rows, task) if beside.y else None
-        encoded = {n: problems.of(encode, n, values) or NOTHING for n, values in table.items()}
+        encoded = encode_all(table, problems)
         parts = problems.of(grouped, encoded, groups)
         weights = problems.of(read_weights, beside.weights, n_rows, cure)
         own, n_copies = problems.of(read_clusters, beside.clusters, n_rows), 0
@@ -263,6 +263,10 @@ class Dataset:
         kept[list(self.features[feature].columns)] = False
         return np.flatnonzero(kept)
 
+    def owns_all(self, feature: int) -> bool:
+        """Return whether a feature owns every column, so that there is no rest."""
+        return bool(len(self.features[feature].columns) == self.X.shape[1])
+
     def testing(self, names: Collection[str]) -> Dataset:
         """Return the table with these features alone to test, each given all the others."""
         tested = [j for j, feature in enumerate(self.features) if feature.name in names]
@@ -286,9 +290,8 @@ class Dataset:
     @cached_property
     def variance(self) -> Array:
         """Return the weighted variance of each column, unweighted where it has none by weights."""
-        step = max(1, AT_ONCE // max(1, self.n_rows))
-        starts = range(0, self.X.shape[1], step)
-        parts = [_variance(self.X[:, at : at + step], self.weights) for at in starts]
+        blocks = column_blocks(*self.X.shape)
+        parts = [_variance(self.X[:, some], self.weights) for some in blocks]
         return np.concatenate(parts) if parts else np.empty(0)
 
     @cached_property
@@ -422,9 +425,7 @@ def _notes(
 
 def _same_values(X: Array, features: tuple[Feature, ...]) -> Iterable[str]:
     first: dict[bytes, str] = {}
-    for feature in features:
-        if len(feature.columns) != 1:
-            continue
+    for feature in _not_alone(X, [one for one in features if len(one.columns) == 1]):
         key = X[:, feature.columns[0]].tobytes()
         twin = first.setdefault(key, feature.name)
         if twin != feature.name:
@@ -432,3 +433,11 @@ def _same_values(X: Array, features: tuple[Feature, ...]) -> Iterable[str]:
                 f"Columns '{short(twin)}' and '{short(feature.name)}' hold the same values: "
                 "neither adds to the other, so drop one or group them."
             )
+
+
+def _not_alone(X: Array, features: Sequence[Feature]) -> list[Feature]:
+    """Return the features that others agree with in a few rows, as most do not."""
+    some = np.linspace(0, len(X) - 1, TRIED_ROWS).astype(np.intp)
+    keys = [X[some, feature.columns[0]].tobytes() for feature in features]
+    counts = Counter(keys)
+    return [one for one, key in zip(features, keys, strict=True) if counts[key] > 1]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CATEGORY = ("C(", ")")
+# As R's survival and lifelines have it.
+SURVIVAL = re.compile(r"Surv\(.*\)\s*~", re.IGNORECASE)
 
 
 class Factor(Protocol):
@@ -201,5 +203,10 @@ def _called(name: str, count: int) -> list[str]:
 
 
 def _refused(text: str, error: Exception) -> InputError:
+    if SURVIVAL.match(text.strip()):
+        return InputError(
+            f"'{short(text)}': name the time left of ~, and the column that says whether the event "
+            "was seen as event=."
+        )
     why = short(str(error).split("\n")[0], 120).rstrip(".")
     return InputError(f"'{short(text)}' cannot be read as a formula ({why}). Mend it.")

@@ -6,18 +6,22 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.errors import InputError, did_you_mean, plural, short, text_of
-from covaria.tables.arrays import Array, Rows
+from covaria.errors import InputError, Problems, did_you_mean, plural, short, text_of
+from covaria.tables.arrays import Array, Rows, column_blocks
 from covaria.tables.policy import POLICY
 from covaria.tables.reading import Column
 
 MAX_LEVELS = 20
 # Errors of scores are fourth powers of the numbers; beyond these they would overflow or vanish.
 LARGEST, SMALLEST = 1e60, 1e-60
+# Values that differ by a smaller share of the largest differ by rounding.
+SAME = 64 * float(np.finfo(float).eps)
+DIGITS = re.compile(r"([0-9]+)")
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Feature:
     # tested.
     n_encoded: int = 0
 
-    @property
+    @cached_property
     def tested(self) -> tuple[int, ...]:
         """Return the columns that are predicted from the other features."""
         return self.columns[: len(self.columns) - self.n_encoded]
@@ -66,7 +70,7 @@ def check_numbers(what: str, values: Array) -> None:
 def is_constant(values: Array) -> bool:
     """Return whether the values differ by no more than rounding."""
     largest = float(np.max(np.abs(values), initial=0.0))
-    return bool(np.ptp(values) <= 64 * np.finfo(float).eps * largest)
+    return bool(np.ptp(values) <= SAME * largest)
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,33 @@ class Encoded:
 
 
 NOTHING = Encoded("constant", [], [])
+
+
+def encode_all(table: Mapping[str, Column], problems: Problems) -> dict[str, Encoded]:
+    """Return the columns of numbers that each column of a table turns into."""
+    usual = _usual_numbers(table)
+    return {
+        name: Encoded("number", [column.values], [None])
+        if name in usual
+        else problems.of(encode, name, column) or NOTHING
+        for name, column in table.items()
+    }
+
+
+def _usual_numbers(table: Mapping[str, Column]) -> set[str]:
+    """Return the columns of numbers that vary, without gaps and of a usual size, seen at once."""
+    numbers = [n for n, one in table.items() if one.values.dtype == float and not one.problem]
+    if not numbers:
+        return set()
+    found: set[str] = set()
+    for some in column_blocks(len(table[numbers[0]]), len(numbers)):
+        values = np.array([table[name].values for name in numbers[some]])
+        low, high = values.min(axis=1), values.max(axis=1)
+        size = np.maximum(np.abs(low), np.abs(high))
+        # A gap makes both NaN, of which nothing holds.
+        is_usual = (size <= LARGEST) & (size >= SMALLEST) & (high - low > SAME * size)
+        found |= {name for name, is_one in zip(numbers[some], is_usual, strict=True) if is_one}
+    return found
 
 
 def encode(name: str, raw: Column) -> Encoded:
@@ -220,12 +251,14 @@ def laid_out(
         columns += [column for member in members for column in member.columns]
         holes += [hole for member in members for hole in member.holes]
         owned[name] = tuple(range(start, len(columns)))
-    X = np.column_stack(columns) if columns else np.empty((n_rows, 0))
+    X = np.empty((n_rows, len(columns)))
+    for at, column in enumerate(columns):
+        X[:, at] = column
     features = tuple(
         Feature(name, kind if owned[name] else "constant", owned[name])
         for name, (kind, _) in parts.items()
     )
-    return np.ascontiguousarray(X), _stacked_holes(holes, n_rows), features
+    return X, _stacked_holes(holes, n_rows), features
 
 
 def levels_of(parts: Mapping[str, tuple[str, list[Encoded]]]) -> tuple[Levels, ...]:
@@ -244,7 +277,7 @@ def natural(name: str) -> list[tuple[int, int, str, str]]:
     >>> sorted(["x10", "x2", "area"], key=natural)
     ['area', 'x2', 'x10']
     """
-    parts = re.split(r"([0-9]+)", name)
+    parts = DIGITS.split(name)
     return [_number_key(p) if p.isdigit() and p.isascii() else (1, 0, p, "") for p in parts if p]
 
 

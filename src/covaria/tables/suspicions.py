@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from covaria.errors import listed, short
 from covaria.options.policy import Policy, threshold
+from covaria.tables.arrays import column_blocks
 from covaria.tables.dataset import Dataset
 from covaria.tables.layout import MAX_LEVELS
 
@@ -36,6 +37,12 @@ class SuspicionPolicy(Policy):
 POLICY = SuspicionPolicy()
 # Pairs of more columns are not looked at: their number grows with the square.
 MOST_COLUMNS = 2000
+# What is told of all columns at once, and then of each by itself, may differ by as much.
+SLACK = 1e-6
+# Of so many rows it is seen first whether a column may hold whole numbers.
+FIRST_ROWS = 20
+# Pairs are ruled out by sums of so many parts of the rows.
+PARTS = 16
 # Pairs of columns are compared on about as many rows.
 MOST_ROWS = 10_000
 # Words in the name of a column that say what its whole numbers are.
@@ -67,10 +74,10 @@ def suspicions(data: Dataset) -> tuple[Suspicion, ...]:
 
 def _leaks(data: Dataset) -> Iterable[Suspicion]:
     """Yield features of which the target is almost a function: one column, or its levels."""
-    y = _standard(data.columns_of_y)
+    y, near = _standard(data.columns_of_y), _near_target(data)
     found = {}
     for feature in data.features:
-        if feature.tested:
+        if len(feature.tested) > 1 or any(near[column] for column in feature.tested):
             x = _standard(data.X[:, list(feature.tested)])
             r = _multiple_correlation(x, y)
             if r >= POLICY.leak:
@@ -87,6 +94,14 @@ def _leaks(data: Dataset) -> Iterable[Suspicion]:
             f"{'it is' if one else 'they are'} made from it or known only after it, drop "
             f"{'it' if one else 'them'}: X.drop(columns={_shown(names)!r}), or --drop.",
         )
+
+
+def _near_target(data: Dataset) -> NDArray[np.bool_]:
+    """Return which columns may go with the target so well, as most do not."""
+    y = _standard(data.columns_of_y)
+    blocks = column_blocks(*data.X.shape)
+    cross = [np.abs(y.T @ _standard(data.X[:, some])).max(axis=0) for some in blocks]
+    return np.asarray(np.concatenate([*cross, np.empty(0)]) >= POLICY.leak - SLACK)
 
 
 def _multiple_correlation(x: Array, y: Array) -> float:
@@ -110,10 +125,13 @@ def _standard(columns: Array) -> Array:
     return np.asarray(np.divide(centred, length, out=np.zeros_like(centred), where=length > 0))
 
 
-def _numbers(data: Dataset) -> Iterable[tuple[str, Array]]:
-    """Yield features of one number, without their gaps."""
+def _whole_numbers(data: Dataset) -> Iterable[tuple[str, Array]]:
+    """Yield features of one number, without their gaps, where the first rows hold whole numbers."""
+    first = data.X[:FIRST_ROWS]
+    may_be = (first == np.round(first)) | (False if data.holes is None else data.holes[:FIRST_ROWS])
+    is_whole = may_be.all(axis=0).tolist()
     for feature in data.features:
-        if feature.kind == "number" and feature.columns:
+        if feature.kind == "number" and feature.columns and is_whole[feature.columns[0]]:
             at = feature.columns[0]
             values = data.X[:, at]
             yield feature.name, values if data.holes is None else values[~data.holes[:, at]]
@@ -121,7 +139,7 @@ def _numbers(data: Dataset) -> Iterable[tuple[str, Array]]:
 
 def _ids(data: Dataset) -> Iterable[Suspicion]:
     """Yield whole numbers that are all different and name or number the rows."""
-    names = [name for name, values in _numbers(data) if _is_id(name, values)]
+    names = [name for name, values in _whole_numbers(data) if _is_id(name, values)]
     if names:
         one = len(names) == 1
         yield Suspicion(
@@ -147,7 +165,7 @@ def _is_id(name: str, values: Array) -> bool:
 
 def _codes(data: Dataset) -> Iterable[Suspicion]:
     """Yield whole numbers that stand for categories by their name or their gaps."""
-    names = [name for name, values in _numbers(data) if _is_code(name, values)]
+    names = [name for name, values in _whole_numbers(data) if _is_code(name, values)]
     if names:
         one = len(names) == 1
         yield Suspicion(
@@ -183,8 +201,7 @@ def _near_copies(data: Dataset) -> Iterable[Suspicion]:
     every = max(1, data.n_rows // MOST_ROWS)
     columns = data.X[::every, [feature.tested[0] for feature in own]]
     x = _standard(columns)
-    near = np.argwhere(np.triu(np.abs(x.T @ x), 1) >= POLICY.same)
-    for a, b in near.tolist():
+    for a, b in _pairs_alike(x):
         if not np.array_equal(columns[:, a], columns[:, b]):
             names = [own[a].name, own[b].name]
             yield Suspicion(
@@ -194,3 +211,19 @@ def _near_copies(data: Dataset) -> Iterable[Suspicion]:
                 f"{listed(names)} say the same in other units: neither adds to the other, so drop "
                 "one or group them.",
             )
+
+
+def _pairs_alike(x: Array) -> list[tuple[int, int]]:
+    """Return the pairs of columns of length 1 whose correlation is as good as 1 or -1.
+
+    Sums over parts of the rows are as near each other, but for their signs: of few parts they rule
+    out most pairs.
+    """
+    n_rows, width = len(x), max(1, len(x) // PARTS)
+    parts = x[: n_rows // width * width].reshape(-1, width, x.shape[1]).sum(axis=1) / np.sqrt(width)
+    length, cross = np.square(parts).sum(axis=0), parts.T @ parts
+    apart = length[:, None] + length - 2 * np.abs(cross)
+    maybe = np.argwhere(np.triu(apart <= 2 * (1 - POLICY.same) + SLACK, 1)).tolist()
+    if len(maybe) > 10 * x.shape[1]:  # then all at once is quicker
+        maybe = np.argwhere(np.triu(np.abs(x.T @ x), 1) >= POLICY.same - SLACK).tolist()
+    return [(a, b) for a, b in maybe if abs(x[:, a] @ x[:, b]) >= POLICY.same]

@@ -50,7 +50,7 @@ def read_target(name: str, y: object, n_rows: int, task: str) -> tuple[Array, tu
     if gone:
         raise InputError(
             f"{what} is missing in {plural(len(gone), 'row')} (the first is row {gone[0] + 1}). "
-            "Drop those rows, or use missing_target='drop'."
+            "Drop those rows, or use missing_target='drop' (--missing-target drop)."
         )
     distinct = np.unique(raw.values)
     if len(distinct) < 2:

@@ -119,9 +119,11 @@ def test_a_step_is_the_least_squares_fit_of_what_the_direction_changes():
     turned -= turned.mean(axis=0)
     turned -= (smooth * index.shrinkage) @ (smooth.T @ (weights[:, None] * turned))
     expected = np.linalg.lstsq(turned, y - index.values, rcond=1e-6)[0]
-    step = index.step(V, y, weights)
+    step, gain = index.step(V, y, weights)
     along = np.outer(index.theta, index.theta)  # is free: length one follows
     assert step - along @ step == pytest.approx(expected - along @ expected, rel=1e-3, abs=1e-4)
+    explained = np.sum((turned @ expected) ** 2) / np.sum((y - index.values) ** 2)
+    assert gain == pytest.approx(explained, rel=1e-3)
 
 
 def test_a_model_without_a_column_starts_from_the_one_on_all_and_ends_where_it_would_have_alone():

@@ -24,6 +24,8 @@ from covaria.learners.estimators.pursuit_curves import (
     parts,
     products,
     slopes,
+    uncoupled,
+    values_of,
 )
 from covaria.learners.estimators.single_index import center_and_scale, unit
 from covaria.learners.estimators.splines import (
@@ -132,11 +134,9 @@ def _uncoupled(among: Array) -> tuple[Array, Array]:
 
     B-splines add up to one, so that contrasts of them say all, unless rows leave some unseen.
     """
-    from scipy.linalg.lapack import dsygv
-
     inside = CONTRASTS.T @ among @ CONTRASTS
-    penalty, turn, failed = dsygv(ROUGH_CONTRASTS, inside)
-    if failed or np.vdot(turn, turn) * max(inside.trace(), 1e-3) > SINGULAR:
+    turn, penalty = uncoupled(inside, ROUGH_CONTRASTS)
+    if not np.vdot(turn, turn) * max(inside.trace(), 1e-3) <= SINGULAR:
         return diagonalise(among, ROUGHNESS)
     penalty = np.maximum(penalty, 1e-16 * penalty[-1])
     penalty[0] = 0
@@ -171,7 +171,7 @@ class Index:
         smoothing, least = best_smoothing(loads, penalty, SMOOTHINGS, total, terms)
         shrinkage = 1 / (1 + smoothing * penalty)
         curve = mix @ (shrinkage * loads)
-        values = B @ curve - center @ curve
+        values = values_of(B, curve, float(center @ curve))
         return cls(theta, u, B, mix, center, loads, shrinkage, values, least)
 
     @property
@@ -183,8 +183,8 @@ class Index:
         """Return the curve at other rows."""
         return np.asarray((parts(V @ self.theta) - self.center) @ self.curve)
 
-    def step(self, V: Array, y: Array, weights: Array) -> Array:
-        """Return the change of the direction that the linearised fit asks for.
+    def step(self, V: Array, y: Array, weights: Array) -> tuple[Array, float]:
+        """Return the change of the direction that the linearised fit asks for, and its gain.
 
         Rows V change the curve by s(V − uθ), s its slope; of that what is in the curve's own
         smoother asks for no change. All comes from products of V with a few columns.
@@ -195,13 +195,16 @@ class Index:
         lost = self.shrinkage * (1 - self.shrinkage) * self.loads
         pull = pull - (weights @ left) * steep - seen.T @ lost
         rest = np.vstack([steep, np.sqrt(_explained(self.shrinkage))[:, None] * seen])
-        return _turned(self.theta, V, weights * slope**2, rest, pull) / SCALE
+        turn = _turned(self.theta, V, weights * slope**2, rest, pull)
+        return turn / SCALE, float(pull @ turn) / max(float(weights @ left**2), TINY)
 
     def improved(self, V: Array, y: Array, weights: Array, steps: int) -> Index:
         """Return the index after at most so many Gauss-Newton steps downhill."""
         best: Index = self
         for _ in range(steps):
-            step, before = best.step(V, y, weights), best.score
+            (step, gain), before = best.step(V, y, weights), best.score
+            if gain < LITTLE:
+                break
             for shorter in 0.5 ** np.arange(HALVINGS):
                 trial = Index.along(unit(best.theta + shorter * step), V, y, weights)
                 if trial.score < best.score:
@@ -300,7 +303,8 @@ def fit_sum(V: Array, y: Array, weights: Array, before: list[Index]) -> list[Ind
 
 def pursued(V: Array, y: Array, weights: Array, before: list[Index]) -> list[Index]:
     """Return the directions and curves that explain y, of mean zero, best for what they cost."""
-    found = pruned(better(restarted(before, V, y, weights), V, y, weights), V, y, weights)
+    again = better(restarted(before, V, y, weights), V, y, weights, rounds=1)
+    found = pruned(again, V, y, weights)
     while len(found) < MOST and _has_room(found, V):
         left, least = left_by(found, y), cost(found, V, y, weights)
         starts = [Index.along(t, V, left, weights) for t in directions(V, left, weights)]
@@ -363,11 +367,17 @@ def _bends(hessian: Array, radius: float) -> list[Array]:
 
 
 def better(
-    indices: list[Index], V: Array, y: Array, weights: Array, *, steps: int = STEPS
+    indices: list[Index],
+    V: Array,
+    y: Array,
+    weights: Array,
+    *,
+    steps: int = STEPS,
+    rounds: int = ROUNDS,
 ) -> list[Index]:
     """Return the same sums after rounds in which each fits what the others leave."""
     found = list(indices)
-    for _ in range(ROUNDS if len(found) > 1 else 1):
+    for _ in range(rounds if len(found) > 1 else 1):
         before = cost(found, V, y, weights)
         for k, index in enumerate(found):
             left = left_by(found[:k] + found[k + 1 :], y)

@@ -15,6 +15,8 @@ from covaria.learners.estimators import Array
 PARTS, REACH = 6, 1.7
 # The knots that a standard deviation holds.
 SCALE = (PARTS - 3) / (2 * REACH)
+# Jacobi's rotations of five columns end after five sweeps or so.
+SWEEPS = 30
 
 
 @compiled_or_plain
@@ -93,3 +95,92 @@ def best_smoothing(
             if score < lowest:
                 best, lowest = smoothing, score
     return best, lowest
+
+
+@compiled_or_plain
+def uncoupled(among: Array, rough: Array) -> tuple[Array, Array]:
+    """Return the mix that makes columns with these products orthonormal, and their roughness.
+
+    With LL' the products, these are the eigenvectors and -values of L⁻¹RL⁻ᵀ, by Jacobi's
+    rotations: for five columns a tenth of the time of LAPACK with all its checks. Columns that
+    are not independent have an infinite mix.
+    """
+    n = len(among)
+    root, turn = np.zeros((n, n)), np.eye(n)
+    for a in range(n):
+        for b in range(a + 1):
+            rest = among[a, b]
+            for k in range(b):
+                rest -= root[a, k] * root[b, k]
+            if a > b:
+                root[a, b] = rest / root[b, b]
+            elif rest <= 0:
+                return np.full((n, n), np.inf), np.zeros(n)
+            else:
+                root[a, a] = np.sqrt(rest)
+    inverse = np.zeros((n, n))
+    for c in range(n):
+        for a in range(c, n):
+            rest = 1.0 if a == c else 0.0
+            for k in range(c, a):
+                rest -= root[a, k] * inverse[k, c]
+            inverse[a, c] = rest / root[a, a]
+    left = np.zeros((n, n))
+    for a in range(n):
+        for b in range(n):
+            for i in range(a + 1):
+                for k in range(b + 1):
+                    left[a, b] += inverse[a, i] * rough[i, k] * inverse[b, k]
+    _rotate(left, turn)
+    order = np.argsort(np.diag(left))
+    mix, penalty = np.zeros((n, n)), np.empty(n)
+    for at in range(n):
+        penalty[at] = left[order[at], order[at]]
+        for a in range(n):
+            for k in range(a, n):
+                mix[a, at] += inverse[k, a] * turn[k, order[at]]
+    return mix, penalty
+
+
+@compiled_or_plain
+def _rotate(left: Array, turn: Array) -> None:
+    """Make a symmetric matrix diagonal by rotations, and let `turn` gather them."""
+    n = len(left)
+    for _ in range(SWEEPS):
+        off = 0.0
+        for p in range(n):
+            for q in range(p + 1, n):
+                off += left[p, q] * left[p, q]
+        if off <= 1e-30 * np.trace(left) ** 2:
+            return
+        for p in range(n):
+            for q in range(p + 1, n):
+                if left[p, q] == 0:
+                    continue
+                theta = (left[q, q] - left[p, p]) / (2 * left[p, q])
+                t = 1 / (abs(theta) + np.sqrt(theta * theta + 1))
+                if theta < 0:
+                    t = -t
+                c = 1 / np.sqrt(t * t + 1)
+                s = t * c
+                for k in range(n):
+                    one, other = left[k, p], left[k, q]
+                    left[k, p], left[k, q] = c * one - s * other, s * one + c * other
+                for k in range(n):
+                    one, other = left[p, k], left[q, k]
+                    left[p, k], left[q, k] = c * one - s * other, s * one + c * other
+                for k in range(n):
+                    one, other = turn[k, p], turn[k, q]
+                    turn[k, p], turn[k, q] = c * one - s * other, s * one + c * other
+
+
+@compiled_or_plain
+def values_of(B: Array, curve: Array, shift: float) -> Array:
+    """Return a curve's values where these are its B-splines, less a shift."""
+    found = np.empty(len(B))
+    for i in range(len(B)):
+        value = -shift
+        for a in range(PARTS):
+            value += B[i, a] * curve[a]
+        found[i] = value
+    return found

@@ -48,7 +48,7 @@ Rule = Callable[[int, dict[Learner, float]], bool]
 Trees = tuple[tuple[int, ...], float]
 
 # So many trees at so large a step: at twice the step half as many learn about as much.
-STUMPS, MORE_STUMPS = ((25, 50, 100), 0.1), ((100, 200, 400), 0.2)
+STUMPS, MORE_STUMPS = ((25, 50, 100), 0.1), ((100, 200), 0.2)
 DEEP, MORE_DEEP = ((25, 50), 0.2), ((100, 200), 0.2)
 DEEP_SPLITS = 4
 # Curves that bend where that is more than chance, and curves of many waves.
@@ -87,7 +87,7 @@ def hold_library(contest: Contest) -> None:
         wide, narrow = (Kernel(kind="ridge", C=10.0, sigma=width * unit) for width in (0.1, 0.5))
         asked = [key for key in of_numbers if key == Y or n_columns <= POLICY.most_waves]
         contest.race([wide], _where(contest, asked, _is_curved))
-        contest.race([narrow], [key for key in asked if contest.ran(wide, key)])
+        contest.race([narrow], [key for key in asked if contest.best(key) == wide])
 
 
 def hold_rest(contest: Contest) -> None:

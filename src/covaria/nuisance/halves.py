@@ -1,17 +1,4 @@
-"""The same regressions on halves of the training rows: what they may still miss in common.
-
-Where y follows E[x_j | the others], both regressions shrink the same function, and products of
-residuals do not average 0, though x_j is useless. What each regression still misses falls with the
-rows learned from, and how fast can be seen: learners that were given halves of each fold's training
-rows err by more. If errors fall like rows^−γ, 1/(2^γ − 1) times as much is still to be learned as
-halving the rows added: a share g of what is left of x_j, and h of what is left of y. Two such parts
-have a correlation of at most √(gh) with each other as shares of the residuals (Cauchy and Schwarz).
-A finding has to stand after as much is taken off it.
-
-Of two lines nothing is taken off, nor where the mean serves: their errors are noise. A line beside
-a curve counts where that curve is far from learned: rows are then too few to show whether what the
-line serves bends as well.
-"""
+"""The same regressions on halves of the training rows: how fast errors fall with more rows."""
 
 from __future__ import annotations
 
@@ -21,10 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from covaria.learners import Mean
 from covaria.nuisance.fit import by_task, run_plan
-from covaria.nuisance.plan import Blend, Choices, Outcome, Plan, Task
-from covaria.nuisance.policy import POLICY
+from covaria.nuisance.plan import Choices, Outcome, Plan, Task
 from covaria.nuisance.splits import Fold, in_parts, is_cross_fit
 from covaria.randomness import stream
 
@@ -32,11 +17,9 @@ Flags = NDArray[np.bool_]
 
 # What the product of two residuals takes.
 PRODUCT = frozenset({"x_given_rest", "y_given_rest"})
-# Learners without a systematic part: their errors are noise, and x_j's and y's have none in common.
-UNBIASED = frozenset({"mean", "linear", "sparse"})
 
 
-def halves_of(plan: Plan, purpose: str = "extrapolation") -> tuple[Plan, Plan] | None:
+def halves_of(plan: Plan, purpose: str = "learning curves") -> tuple[Plan, Plan] | None:
     """Return the plan with either half of each fold's training rows; None where there is none.
 
     In a cross-fit of an odd number of folds the halves are the folds that follow, and those that
@@ -135,53 +118,3 @@ def _rows(outcome: Outcome, start: int, count: int) -> Outcome:
     if outcome.prediction is None:
         return outcome
     return Outcome(outcome.prediction[start : start + count], learner=outcome.learner)
-
-
-def wanted_of(plan: Plan, missed: Flags) -> frozenset[Task]:
-    """Return what is fitted to halves: regressions that may miss something, and those without bias.
-
-    The latter are cheap, and tell of the noise in models; so do all of the first fold.
-    """
-    return frozenset(
-        task
-        for task in replace(plan, needs=PRODUCT).tasks
-        if task.fold == 0 or missed[task.fold, task.feature] or _is_unbiased(plan.blend(task))
-    )
-
-
-def may_miss(plan: Plan, n_features: int) -> Flags:
-    """Return for each fold and feature whether both regressions may have a systematic error."""
-    found = np.zeros((len(plan.folds), n_features), dtype=bool)
-    shortest = min(len(train) for train, _ in plan.folds)
-    if plan.choices is None or not plan.extrapolate or shortest < 2 * POLICY.fewest_half:
-        return found
-    for k in range(len(plan.folds)):
-        for j in plan.choices.x[k]:
-            found[k, j] = _is_biased(plan.choices, k, j)
-    return found
-
-
-def beside_a_line(plan: Plan, n_features: int) -> Flags:
-    """Return the features of which a line serves one regression, and a curve the other."""
-    found = np.zeros(n_features, dtype=bool)
-    if plan.choices is None or not plan.extrapolate:
-        return found
-    for k in range(len(plan.folds)):
-        for j, of_x in plan.choices.x[k].items():
-            pair = of_x, plan.choices.y_rest[k].get(j, plan.choices.y[k])
-            is_mean = any(learner.name == Mean.name for blend in pair for learner, _ in blend)
-            found[j] |= not is_mean and _is_unbiased(pair[0]) != _is_unbiased(pair[1])
-    return found
-
-
-def _is_biased(choices: Choices, fold: int, feature: int) -> bool:
-    """Return whether both regressions may miss the same.
-
-    One that a learner without bias serves alone does not: no other could add to it.
-    """
-    of_y = choices.y_rest[fold].get(feature, choices.y[fold])
-    return not (_is_unbiased(choices.x[fold][feature]) or _is_unbiased(of_y))
-
-
-def _is_unbiased(blend: Blend) -> bool:
-    return all(learner.name in UNBIASED for learner, _ in blend)
