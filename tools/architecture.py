@@ -37,7 +37,7 @@ returns the scores, a number for each row and feature; `mean_test` in `inference
 sd, and its p-value from them, as for every method whose scores are averaged (`weighted_gcm` has a test of its own). With a
 learner that you name the scores are the products of two residuals. They may be corrected:
 
-1. with `auto` the mean of the products is moved towards 0 by what both regressions may have missed (`Residuals.missed`);
+1. with `auto` the mean of the products is moved towards 0 as far as learning curves and a second learner do not confirm it (`Residuals.doubt`);
 2. with `auto`, and with least squares on few rows per column, they are spread about their mean by (1 + 2q)/(1 + q), where q is the
    noise in the models' predictions, because folds share training rows;
 3. with any learner `steadied` in `methods/few_rows.py` spreads them if only a few rows contribute, until the normal p-value is
@@ -54,9 +54,10 @@ reference and the regressions it needs. The table, the report, its methods parag
 read `METHODS`.
 
 **What happens inside `fit_residuals`?** `nuisance/regressions.py` chooses learners (`nuisance/auto`), hands the plan to an engine
-(`nuisance/fit.py`) and puts the outcomes side by side as `Residuals` (`nuisance/outcomes.py`). With `auto` the models are refitted on
-either half of the training rows, which says what they may still miss and how noisy they are (`nuisance/learning_curves.py`). Then
-come the functions of each feature that PCM tests (`nuisance/functions.py`, `nuisance/targets.py`), and residuals that still depend
+(`nuisance/fit.py`) and puts the outcomes side by side as `Residuals` (`nuisance/outcomes.py`). Then come the functions
+of each feature that PCM tests (`nuisance/functions.py`, `nuisance/targets.py`). With `auto`, the models of features that would be
+significant are refitted on either half of the training rows, which says what they may still miss and how noisy they are
+(`nuisance/learning_curves.py`), and forests are fitted beside them (`nuisance/second_opinion.py`). Last, residuals that still depend
 on a category of many levels are taken within its levels (`nuisance/many_levels.py`).
 
 **What happens between `fit_residuals` and `Result`?** `Job._run` passes the residuals of all repeats to `Job._finish`
@@ -70,7 +71,7 @@ on a category of many levels are taken within its levels (`nuisance/many_levels.
    combines the repeats (`combine_repeats`);
 4. p-values are corrected and features selected, for each method by itself (`results/rows.py`). `gcm+pcm` combines the rows of
    its two parts into one p-value, which is corrected in turn (`rows_of_both`);
-5. with `auto`, steps 3 and 4 are done a second time without the models refitted on half the training rows, that is without
+5. with `auto`, steps 3 and 4 are done a second time without the second learner and the learning curves, that is without
    correction 1 above. A feature that is selected only then gets the verdict *cannot tell*, and intervals cover both results;
 6. the quality of the regressions and the findings (`results/cautions.py`) are put beside the table in one frozen `Result`;
 7. if they were asked for, `margin` says which features are negligible, and groups of features are tested. `Job._finish` then adds

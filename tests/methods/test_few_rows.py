@@ -18,7 +18,7 @@ from covaria.inference.resampling import (
     product_factor,
 )
 from covaria.methods.few_rows import _far_from_normal
-from covaria.nuisance.residuals import fit_residuals
+from covaria.nuisance.regressions import fit_residuals
 
 N_ROWS = 1000
 

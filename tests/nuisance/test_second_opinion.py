@@ -196,3 +196,16 @@ def test_an_odd_setting_is_one_sentence(odd):
 def test_few_rows_are_not_halved():
     result = covaria.assess(*waves(80), check=False)
     assert "second opinion" not in set(result.cost["purpose"])
+
+
+def test_trees_of_long_tables_see_some_of_the_rows(monkeypatch):
+    sizes, forest = [], second_opinion.forest_predictions
+
+    def seen(bins, y, weights, train, test, leaf, drawn, seed):
+        sizes.append((len(train), drawn.shape[1]))
+        return forest(bins, y, weights, train, test, leaf, drawn, seed)
+
+    monkeypatch.setattr(second_opinion, "forest_predictions", seen)
+    monkeypatch.setattr(second_opinion, "MOST_ROWS", 120)
+    found_in(*helped(300))
+    assert set(sizes) == {(240, 120), (120, 60)}

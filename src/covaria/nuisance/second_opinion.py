@@ -45,6 +45,8 @@ Array = NDArray[np.float64]
 # Learners without a systematic part: their errors are noise, and x_j's and y's have none in common.
 UNBIASED = frozenset({"mean", "linear", "sparse"})
 TREES, LEAF = 20, 8.0
+# Of more training rows a tree sees so many, of halves half as many.
+MOST_ROWS = 10_000
 # Of more columns a forest splits on those that alone explain most of its target.
 MOST_COLUMNS = 40
 NAME = "forest"
@@ -176,9 +178,11 @@ def _put_left(
     data = plan.data
     weights = np.ones(data.n_rows) if data.weights is None else data.weights
     weights = weights / weights.mean()
+    share = min(1.0, MOST_ROWS / len(plan.folds[0][0]))
     for part in parts:
         rng = stream(plan.seed, "second opinion", plan.repeat, part.number, data.features[j].name)
-        drawn = rng.integers(len(part.train), size=(TREES, len(part.train)))
+        n_drawn = round(share * len(part.train))
+        drawn = rng.integers(len(part.train), size=(TREES, n_drawn))
         seed = int(rng.integers(2**62))
         every = np.concatenate([test for _, test in part.tests])
         for c, target in enumerate(targets.T):
