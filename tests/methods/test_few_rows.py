@@ -221,6 +221,22 @@ def test_whether_residuals_are_permuted_does_not_hang_on_the_names_of_classes():
     assert p_of("a") == pytest.approx(p_of("z"), abs=1e-9)
 
 
+@pytest.mark.parametrize("share", [0.15, 0.5, 0.85])
+@pytest.mark.parametrize("seed", [1, 5, 7])
+def test_a_permuted_p_value_does_not_hang_on_the_names_of_two_classes(share, seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc")).assign(x=flag(rng, 8, 200))
+    likely = rng.random(200) + 0.3 * (X["a"] > 0) + (2 * share - 1) * X["x"]
+    y = likely >= np.sort(likely)[round((1 - share) * 200)]
+    assert y.mean() == share
+    options = {"learner": "boosting(trees=20, splits=1)", "methods": "gcm", "features": ["x"]}
+    p, renamed = (
+        assess(X, np.where(y, *names), **options).table["p_value"][0]
+        for names in (("yes", "no"), ("healthy", "ill"))
+    )
+    assert renamed == pytest.approx(p, abs=1e-9)
+
+
 @pytest.mark.parametrize("methods", ["gcm", "pcm"])
 def test_features_looked_at_together_are_those_looked_at_one_by_one(methods):
     rng = np.random.default_rng(3)

@@ -136,6 +136,8 @@ def _strata(residuals: Residuals, j: int) -> NDArray[np.intp]:
     """
     left = residuals.y_given_rest[:, j].reshape(len(residuals.rows), -1)
     expected = (_target(residuals)[:, -left.shape[1] :] - left)[:, 0]
+    if residuals.data.n_classes == 2 and _is_second_common(residuals.data.y[residuals.rows]):
+        expected = -expected  # of the rarer class, whichever comes first: ties go one way
     if residuals.data.n_classes > 2:  # how sure the class is, whichever comes first
         chances = _target(residuals, centred=False) - of_all_classes(left)
         expected = np.round((chances**2).sum(axis=1), 9)
@@ -148,6 +150,11 @@ def _strata(residuals: Residuals, j: int) -> NDArray[np.intp]:
         ends = np.quantile(expected[rows], np.arange(1, count) / count)
         found[rows] += np.searchsorted(ends, expected[rows] - 1e-9 * np.ptp(expected[rows]))
     return found
+
+
+def _is_second_common(y: Array) -> bool:
+    """Return whether most rows are of the second class, or half of them and the first row too."""
+    return bool(y.mean() + 1e-9 * (2 * y[0] - 1) > 0.5)
 
 
 def _of_gains(method: Method, residuals: Residuals, scores: Array) -> Array:
