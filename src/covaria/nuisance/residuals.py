@@ -182,7 +182,7 @@ class Residuals:
     @cached_property
     def doubt(self) -> Array:
         """Return the share of each mean product that a second look does not confirm."""
-        return self._doubt(lambda one, j: (*one.feature(j), one.products_of(j)))
+        return self._doubt(lambda one, j: (*one.pair(j), one.products_of(j)))
 
     @cached_property
     def doubt_of_functions(self) -> Array:
@@ -216,8 +216,8 @@ class Residuals:
         return np.asarray(POLICY.still_missed * np.sqrt(self.unlearned.prod(axis=1)))
 
     def products_of(self, j: int) -> Array:
-        """Return what GCM averages: a column for each pair of a feature's columns and classes."""
-        x, y = self.feature(j)
+        """Return products of residuals, a column for each pair of columns of a feature and y."""
+        x, y = self.pair(j)
         return np.asarray((x[:, :, None] * y[:, None, :]).reshape(len(x), -1))
 
     def function(self, j: int) -> tuple[Array, Array]:
@@ -235,6 +235,11 @@ class Residuals:
         """Return what is left of a feature, (n, columns), and of y given the rest, (n, classes)."""
         y = self.y_given_rest[:, j]
         return self.columns_of(j), y.reshape(len(y), -1)
+
+    def pair(self, j: int) -> tuple[Array, Array]:
+        """Return the same with a column for every class, whichever comes first."""
+        x, y = self.feature(j)
+        return x, of_all_classes(y) if self.data.n_classes > 2 else y
 
     def columns_of(self, j: int) -> Array:
         """Return what is left of a feature, (n, columns)."""

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from covaria.learners import Mean
 from covaria.learners.estimators.binned_forest import BINS, Bins, binned, forest_predictions
+from covaria.learners.estimators.forest import GRID
 from covaria.nuisance.directions import directions
 from covaria.nuisance.halves import PRODUCT, halves_of
 from covaria.nuisance.learning_curves import is_unbiased
@@ -41,7 +42,7 @@ from covaria.nuisance.residuals import Residuals, row_parts
 from covaria.nuisance.selected import less_selected
 from covaria.nuisance.splits import Fold
 from covaria.randomness import stream
-from covaria.tables.arrays import Rows, over
+from covaria.tables.arrays import Rows, of_all_classes, over
 
 Array = NDArray[np.float64]
 TREES, LEAF = 20, 8.0
@@ -117,12 +118,13 @@ def _by_forests(
     arrays = [{name: residuals.arrays[name].copy() for name in PRODUCT} for _ in range(3)]
     zero = np.zeros((data.n_rows, data.n_classes) if data.classes else data.n_rows)
     y = data.left(zero, np.arange(data.n_rows, dtype=np.intp)).reshape(data.n_rows, -1)
+    y = of_all_classes(y) if data.n_classes > 2 else y
     for j in asked:
         own = list(data.features[j].tested)
         targets = np.column_stack([data.X[:, own], y])
         left = np.zeros((3, len(rows), targets.shape[1]))
         _put_left(left, plan, bins, targets, j, [first], rows)
-        tested, usual = np.searchsorted(rows, plan.folds[0][1]), residuals.feature(j)
+        tested, usual = np.searchsorted(rows, plan.folds[0][1]), residuals.pair(j)
         of_forests = left[0][:, : len(own)], left[0][:, len(own) :]
         count += targets.shape[1]
         if _times_larger(of_forests, usual, tested) > POLICY.matched:
@@ -132,8 +134,10 @@ def _by_forests(
         matched.append(j)
         for at, found in zip(arrays, left, strict=True):
             at["x_given_rest"][:, own] = found[:, : len(own)]
-            of_y = at["y_given_rest"][:, j]
-            at["y_given_rest"][:, j] = found[:, len(own) :].reshape(of_y.shape)
+            of_y = found[:, len(own) :]
+            if data.n_classes > 2:  # chances of all classes add up to 1
+                of_y = (of_y - of_y.mean(axis=1, keepdims=True))[:, 1:]
+            at["y_given_rest"][:, j] = of_y.reshape(at["y_given_rest"][:, j].shape)
     if data.X.shape[1] > data.n_rows:
         arrays = less_selected(data, rows, row_parts(plan, residuals), arrays, matched)[0]
     if "f_given_rest" in residuals.arrays:
@@ -184,9 +188,11 @@ def _put_left(
         for c, target in enumerate(targets.T):
             columns = _telling(bins, data.without(j), target, part.train)
             mean = np.average(target[part.train], weights=weights[part.train])
-            found = forest_predictions(
-                columns, target - mean, weights, part.train, every, LEAF, drawn, seed
-            )
+            unit = (target[part.train].std() or 1.0) * GRID
+            found = unit * forest_predictions(
+                columns, np.round((target - mean) / unit), weights, part.train, every, LEAF,
+                drawn, seed,
+            )  # fmt: skip
             for (at, test), own in zip(part.tests, _split(found, part), strict=True):
                 left[at, np.searchsorted(rows, test), c] = target[test] - mean - own
 
