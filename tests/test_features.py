@@ -96,8 +96,8 @@ def test_what_is_fitted_is_what_the_tested_need(homes):
     models = some.cost.groupby("purpose")["models"].sum()
     # In each of five folds: y on all columns, y on the others, and age on the others.
     assert models["nuisance regressions"] == 15
-    # Trees look at two residuals in five folds, once.
-    assert models["residual diagnostics"] == 10
+    # Trees, kernels and curves look at two residuals in five folds, once.
+    assert models["residual diagnostics"] == 30
     assert some.residuals["y_given_rest"].shape == (N_ROWS, 1)
     assert some.scores["gcm"].shape == (N_ROWS, 1)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from covaria.nuisance.policy import POLICY
 from covaria.nuisance.residuals import Residuals
@@ -20,6 +19,8 @@ def promising(residuals: Residuals, alpha: float) -> list[int]:
 
     Of a feature of several columns, and of clusters, any sign is enough.
     """
+    from scipy.special import ndtri
+
     level = min(alpha, 0.5)
     of_gcm, of_pcm = -ndtri(level / 2) - POLICY.nearly, -ndtri(level) - POLICY.nearly
     if residuals.n_folds > 1:

@@ -25,13 +25,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from covaria.learners import Mean
-from covaria.learners.estimators.binned_forest import BINS, Bins, binned, forest_predictions
-from covaria.learners.estimators.forest import GRID
 from covaria.nuisance.directions import directions
 from covaria.nuisance.halves import PRODUCT, halves_of
 from covaria.nuisance.learning_curves import is_unbiased
@@ -45,11 +44,15 @@ from covaria.randomness import stream
 from covaria.tables.arrays import Rows, of_all_classes, over
 
 Array = NDArray[np.float64]
+Bins = NDArray[np.uint8]
 TREES, LEAF = 20, 8.0
 # Of more training rows a tree sees so many, of halves half as many.
 MOST_ROWS = 10_000
 # Of more columns a forest splits on those that alone explain most of its target.
 MOST_COLUMNS = 40
+# Targets are learned in multiples of this share of their spread: sums of them are then exact, and
+# rounding does not decide between splits that are equally good.
+GRID = 2.0**-20
 NAME = "forest"
 
 
@@ -112,6 +115,8 @@ def _by_forests(
 
     Of other features they are those that the chosen learners left.
     """
+    from covaria.learners.estimators.binned_forest import binned
+
     data, rows = plan.data, residuals.rows
     first, *rest = Part.of([plan.folds, *halves])
     bins, count, matched = binned(data.X), 0, []
@@ -197,6 +202,13 @@ def _put_left(
                 left[at, np.searchsorted(rows, test), c] = target[test] - mean - own
 
 
+def forest_predictions(*given: Any) -> Array:
+    """Return what `binned_forest.forest_predictions` returns, compiled when it is first asked."""
+    from covaria.learners.estimators import binned_forest
+
+    return binned_forest.forest_predictions(*given)
+
+
 def _split(found: Array, part: Part) -> list[Array]:
     """Return the predictions of each set of test rows of a part."""
     return np.split(found, np.cumsum([len(test) for _, test in part.tests])[:-1])
@@ -206,12 +218,13 @@ def _telling(bins: Bins, others: Rows, target: Array, train: Rows) -> Bins:
     """Return the bins of other columns, of many those that alone explain most of the target."""
     if len(others) <= MOST_COLUMNS:
         return bins[others]
+    n_bins = int(bins.max()) + 1
     y = target[train] - target[train].mean()
     explained = np.empty(len(others))
     for at, column in enumerate(others):
         own = bins[column, train]
-        count = np.bincount(own, minlength=BINS)
-        total = np.bincount(own, weights=y, minlength=BINS)
+        count = np.bincount(own, minlength=n_bins)
+        total = np.bincount(own, weights=y, minlength=n_bins)
         used = max(2, int((count > 0).sum()))
         explained[at] = (total**2 / np.maximum(count, 1)).sum() / (used - 1)
     most = np.argsort(-explained, kind="stable")[:MOST_COLUMNS]

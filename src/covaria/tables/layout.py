@@ -101,15 +101,16 @@ def encode_all(table: Mapping[str, Column], problems: Problems) -> dict[str, Enc
 def _usual_numbers(table: Mapping[str, Column]) -> set[str]:
     """Return the columns of numbers that vary, without gaps and of a usual size, seen at once."""
     numbers = [n for n, one in table.items() if one.values.dtype == float and not one.problem]
-    if not numbers:
+    if not numbers or not len(table[numbers[0]]):
         return set()
     found: set[str] = set()
     for some in column_blocks(len(table[numbers[0]]), len(numbers)):
         values = np.array([table[name].values for name in numbers[some]])
         low, high = values.min(axis=1), values.max(axis=1)
         size = np.maximum(np.abs(low), np.abs(high))
-        # A gap makes both NaN, of which nothing holds.
-        is_usual = (size <= LARGEST) & (size >= SMALLEST) & (high - low > SAME * size)
+        # A gap makes both NaN, of which nothing holds, and so does inf − inf.
+        with np.errstate(invalid="ignore"):
+            is_usual = (size <= LARGEST) & (size >= SMALLEST) & (high - low > SAME * size)
         found |= {name for name, is_one in zip(numbers[some], is_usual, strict=True) if is_one}
     return found
 
