@@ -8,43 +8,44 @@ True
 """
 
 import sys
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from covaria.execution import interrupts as interrupts  # isort: skip  # the first of all
 
-from covaria import assessment, learners
-from covaria.assessment import assess, prepare
-from covaria.efficiencies import (
-    efficiency,
-    plan,
-    power_at,
-    relative_efficiency,
-    relative_variability,
-)
 from covaria.errors import InputError, MissingExtra
-from covaria.learners import Prefit
-from covaria.methods import METHODS
-from covaria.nuisance.regressions import fit_residuals
-from covaria.nuisance.residuals import Residuals
-from covaria.report import write_report
 from covaria.results.drawing import drawn_by
-from covaria.results.equivalence import negligible
-from covaria.results.pairs import interactions
-from covaria.results.result import Result
-from covaria.selection.refit import Refit, refit
-from covaria.selection.stability import Stability, stability
-from covaria.simulation.model import Model, Term
-from covaria.simulation.scenarios import draw, scenario
-from covaria.tables.dataset import Dataset
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from covaria import datasets
+    from covaria import datasets, learners
+    from covaria.assessment import assess, prepare
     from covaria.assessment.question import Independence, independence_test
-    from covaria.efficiencies import theory
+    from covaria.efficiencies import (
+        efficiency,
+        plan,
+        power_at,
+        relative_efficiency,
+        relative_variability,
+        theory,
+    )
+    from covaria.learners import Prefit
+    from covaria.methods import METHODS
+    from covaria.nuisance.regressions import fit_residuals
+    from covaria.nuisance.residuals import Residuals
+    from covaria.report import write_report
+    from covaria.results.equivalence import negligible
+    from covaria.results.pairs import interactions
+    from covaria.results.result import Result
+    from covaria.selection.refit import Refit, refit
     from covaria.selection.selectors import Selector, StabilitySelector
+    from covaria.selection.stability import Stability, stability
+    from covaria.simulation.model import Model, Term
+    from covaria.simulation.scenarios import draw, scenario
     from covaria.studies.runner import run_study
+    from covaria.tables.dataset import Dataset
 
 __version__ = "0.9.0"
 
@@ -93,30 +94,67 @@ def _draw(result: object, kind: str, options: dict[str, object]) -> "Axes":
 
 
 drawn_by(_draw)
-# Where the adapters for causal searches were before they moved beside `assess`.
-sys.modules["covaria.independence"] = assessment
+# What is imported when it is first asked for, by the module that has it.
+LATER = {
+    "assess": "assessment",
+    "prepare": "assessment",
+    "Independence": "assessment.question",
+    "independence_test": "assessment.question",
+    "efficiency": "efficiencies",
+    "plan": "efficiencies",
+    "power_at": "efficiencies",
+    "relative_efficiency": "efficiencies",
+    "relative_variability": "efficiencies",
+    "Prefit": "learners",
+    "METHODS": "methods",
+    "fit_residuals": "nuisance.regressions",
+    "Residuals": "nuisance.residuals",
+    "write_report": "report",
+    "negligible": "results.equivalence",
+    "interactions": "results.pairs",
+    "Result": "results.result",
+    "Refit": "selection.refit",
+    "refit": "selection.refit",
+    "Selector": "selection.selectors",
+    "StabilitySelector": "selection.selectors",
+    "Stability": "selection.stability",
+    "stability": "selection.stability",
+    "Model": "simulation.model",
+    "Term": "simulation.model",
+    "draw": "simulation.scenarios",
+    "scenario": "simulation.scenarios",
+    "run_study": "studies.runner",
+    "Dataset": "tables.dataset",
+}
+PACKAGES = (
+    "assessment", "datasets", "diagnostics", "efficiencies", "inference", "learners", "methods",
+    "nuisance", "options", "randomness", "report", "selection", "simulation", "tables",
+)  # fmt: skip
+MODULES = {"theory": "efficiencies.theory", **{name: name for name in PACKAGES}}
 
 
 def __getattr__(name: str) -> Any:
     """Return what takes a while to import when it is first asked for."""
-    if name == "datasets":
-        from importlib import import_module
+    if name in MODULES:
+        found = import_module(f"covaria.{MODULES[name]}")
+    elif name in LATER:
+        found = getattr(import_module(f"covaria.{LATER[name]}"), name)
+    else:
+        raise AttributeError(f"module 'covaria' has no attribute {name!r}")
+    globals()[name] = found
+    return found
 
-        return import_module("covaria.datasets")
-    if name == "theory":
-        from covaria.efficiencies import theory
 
-        return theory
-    if name in ("Selector", "StabilitySelector"):
-        from covaria.selection import selectors as selector
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LATER, *MODULES})
 
-        return getattr(selector, name)
-    if name in ("Independence", "independence_test"):
-        from covaria.assessment import question
 
-        return getattr(question, name)
-    if name == "run_study":
-        from covaria.studies.runner import run_study
+def _elsewhere() -> ModuleType:
+    """Return the name under which the adapters for causal searches were before they moved."""
+    moved = ModuleType("covaria.independence")
+    moved.__dict__["__path__"] = [f"{__path__[0]}/assessment"]
+    moved.__dict__["__getattr__"] = lambda name: import_module(f"covaria.assessment.{name}")
+    return moved
 
-        return run_study
-    raise AttributeError(f"module 'covaria' has no attribute {name!r}")
+
+sys.modules["covaria.independence"] = _elsewhere()
