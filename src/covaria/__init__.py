@@ -149,12 +149,14 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *LATER, *MODULES})
 
 
-def _elsewhere() -> ModuleType:
-    """Return the name under which the adapters for causal searches were before they moved."""
-    moved = ModuleType("covaria.independence")
-    moved.__dict__["__path__"] = [f"{__path__[0]}/assessment"]
-    moved.__dict__["__getattr__"] = lambda name: import_module(f"covaria.assessment.{name}")
-    return moved
+def _moved(name: str) -> Any:
+    if name != "adapters":
+        raise AttributeError(f"module 'covaria.independence' has no attribute {name!r}")
+    return import_module("covaria.assessment.adapters")
 
 
-sys.modules["covaria.independence"] = _elsewhere()
+# Where the adapters for causal searches were before they moved beside `assess`.
+sys.modules["covaria.independence"] = ModuleType("covaria.independence")
+sys.modules["covaria.independence"].__dict__.update(
+    __path__=[f"{__path__[0]}/assessment"], __getattr__=_moved
+)
