@@ -19,7 +19,7 @@ Flags = NDArray[np.bool_]
 PRODUCT = frozenset({"x_given_rest", "y_given_rest"})
 
 
-def halves_of(plan: Plan, purpose: str = "learning curves") -> tuple[Plan, Plan] | None:
+def halves_of(plan: Plan) -> tuple[Plan, Plan] | None:
     """Return the plan with either half of each fold's training rows; None where there is none.
 
     In a cross-fit of an odd number of folds the halves are the folds that follow, and those that
@@ -35,7 +35,14 @@ def halves_of(plan: Plan, purpose: str = "learning curves") -> tuple[Plan, Plan]
     # What is kept was learned from all rows.
     choices = None if plan.choices is None else replace(plan.choices, kept={})
     first, second = (
-        replace(plan, folds=own, needs=PRODUCT, choices=choices, progress=None, purpose=purpose)
+        replace(
+            plan,
+            folds=own,
+            needs=PRODUCT,
+            choices=choices,
+            progress=None,
+            purpose="learning curves",
+        )
         for own in folds
     )
     return first, second
